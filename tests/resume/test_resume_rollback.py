@@ -142,12 +142,19 @@ def test_the_command_ends_with_status_2_and_one_line(
     assert RunPaths(tmp_path).record.exists()
 
 
-@pytest.mark.parametrize("place", fast_cases([2, 4, 7], 4))  # a training line is written before its gradient shows
-@pytest.mark.parametrize("kind", fast_cases(SPOILERS, "loss"))
-@pytest.mark.parametrize("clip_norm", fast_cases([0.0, 1.0], 1.0))
+# At 4 a training line is written before its gradient shows.
+@pytest.mark.parametrize(
+    "case",
+    fast_cases(
+        [(2, "loss", 0.0), (4, "loss", 1.0), (7, "loss", 1.0), (2, "gradient", 1.0), (4, "gradient", 0.0),
+         (4, "gradient", 1.0), (7, "gradient", 0.0)],
+        (4, "loss", 1.0),
+    ),
+)  # fmt: skip
 def test_rolled_back_it_is_the_run_without_the_batch(
-    make_spec: Any, toy_task: Path, tmp_path: Path, kind: str, place: int, clip_norm: float
+    make_spec: Any, toy_task: Path, tmp_path: Path, case: tuple[int, str, float]
 ) -> None:
+    place, kind, clip_norm = case
     spec = make_spec("transformer", **FORM, clip_norm=clip_norm)
     bad = longest(toy_task, batches_of(spec, toy_task)[place])
     with spoilt(toy_task, [bad], SPOILERS[kind]):
@@ -171,7 +178,8 @@ def test_rolled_back_it_is_the_run_without_the_batch(
     assert paths.curves.read_bytes() == expected.curves.read_bytes()
 
 
-@pytest.mark.parametrize("stopped", fast_cases(range(1, UPDATES), 9))
+# Before, at and behind the broken updates 6 and 9 (which come up again as others), and at validations.
+@pytest.mark.parametrize("stopped", fast_cases([1, 5, 6, 8, 9, 10], 9))
 def test_stopped_anywhere_and_resumed_it_is_the_same(spec: Any, toy_task: Path, tmp_path: Path, stopped: int) -> None:
     rows = [longest(toy_task, batches_of(spec, toy_task)[place]) for place in (5, 8)]
     original, sent = trainer_module.learning_rate, []

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import house_rules as house
-import pytest
 
 RULE = """rule a:
     output:
@@ -47,9 +46,8 @@ def test_a_project_that_keeps_the_rules_has_no_offence(tmp_path: Path) -> None:
     assert house.offences(project(tmp_path)) == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "name", "text", "expected"),
-    [
+def test_an_offence_is_named(tmp_path: Path) -> None:
+    offences: list[tuple[Rule, str, str, str]] = [
         (house.files_are_short, "src/mdnmt/a.py", "a = 1\n" * 401, "401 lines"),
         (house.files_are_short, "src/mdnmt/a.py", "def f():\n" + "    a = 1\n" * 70, "f has 71 lines"),
         (house.packages_of_training, "src/mdnmt/models/a.py", "def f():\n    import numpy\n", "imports numpy"),
@@ -78,8 +76,7 @@ def test_a_project_that_keeps_the_rules_has_no_offence(tmp_path: Path) -> None:
         (house.rules_call_a_verb, "workflow/rules/a.smk", RULE + '    input:\n        "z"\n', "the order is"),
         (house.stages_have_versions, "src/mdnmt/a.py", 'fingerprint("new", 1)\n', "new has no version"),
         (house.stages_have_versions, "src/mdnmt/tasks/build.py", "", "task is not used"),
-    ],
-)  # fmt: skip
-def test_an_offence_is_named(tmp_path: Path, rule: Rule, name: str, text: str, expected: str) -> None:
-    (found,) = rule(project(tmp_path, **{name: text}))
-    assert expected in found and str(tmp_path) in found
+    ]  # fmt: skip
+    for number, (rule, name, text, expected) in enumerate(offences):
+        (found,) = rule(project(tmp_path / str(number), **{name: text}))
+        assert expected in found and str(tmp_path) in found

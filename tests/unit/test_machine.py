@@ -129,8 +129,8 @@ def test_the_package_of_another_checkout_is_refused(
     assert "the package that runs" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["{n}", "a{0}", "b}"])
-def test_a_brace_in_the_path_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_brace_in_the_path_is_refused(tmp_path: Path) -> None:
     require_plain_path(tmp_path / "a b'c$(x)(y)")
-    with pytest.raises(ConfigError, match=r"a brace in the project's path; Snakemake takes braces for wildcards"):
-        require_plain_path(tmp_path / name / "inside")
+    for name in ("{n}", "a{0}", "b}"):
+        with pytest.raises(ConfigError, match=r"a brace in the project's path; Snakemake takes braces for wildcards"):
+            require_plain_path(tmp_path / name / "inside")

@@ -55,7 +55,7 @@ def calls(root: Path) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-@pytest.mark.parametrize("version", ["3.10", "3.14", "3.9", "2.7"])
+@pytest.mark.parametrize("version", ["3.10", "3.14"])
 def test_another_python_is_refused_before_anything_is_made(root: Path, version: str) -> None:
     process = start(root, version)
     _, said = process.communicate()
@@ -64,18 +64,18 @@ def test_another_python_is_refused_before_anything_is_made(root: Path, version: 
     assert not (root / ".venv").exists() and calls(root) == 0
 
 
-@pytest.mark.parametrize("name", ["a{b", "a}", "a$b", "a:b", "a\nb"])
-def test_a_path_in_which_nothing_can_be_installed_is_refused_before_anything_is_made(root: Path, name: str) -> None:
-    there = root / name
-    shutil.copytree(root / "envs", there / "envs")
-    process = start(there)
-    _, said = process.communicate()
-    assert process.returncode == 2 and said.count("\n") == 1
-    assert "in the project's path; rename or move the folder, then start again" in said
-    assert not (there / ".venv").exists() and calls(there) == 0
+def test_a_path_in_which_nothing_can_be_installed_is_refused_before_anything_is_made(root: Path) -> None:
+    for name in ("a{b", "a}", "a$b", "a:b", "a\nb"):
+        there = root / name
+        shutil.copytree(root / "envs", there / "envs")
+        process = start(there)
+        _, said = process.communicate()
+        assert process.returncode == 2 and said.count("\n") == 1
+        assert "in the project's path; rename or move the folder, then start again" in said
+        assert not (there / ".venv").exists() and calls(there) == 0
 
 
-@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+@pytest.mark.parametrize("version", ["3.11", "3.13"])
 def test_a_finished_environment_is_left_alone(root: Path, version: str) -> None:
     for _ in range(2):
         process = start(root, version)

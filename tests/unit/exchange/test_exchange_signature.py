@@ -179,13 +179,13 @@ def is_refused(bundle: Path, key: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_200_tampered_bundles_are_all_refused(signed: Path) -> None:
+def test_66_tampered_bundles_are_all_refused(signed: Path) -> None:
     for name in ("second", "third"):
         pack(signed.parent / name, name)
     key = signed.parent / "author.pub"
     kept = {path: path.read_bytes() for path in signed.rglob("*") if path.is_file()}
     assert not is_refused(signed, key)
-    for number in range(200):
+    for number in range(66):  # six of each kind
         kind = KINDS[number % len(KINDS)]
         kind(signed, random.Random(number))
         assert is_refused(signed, key), (kind, number)

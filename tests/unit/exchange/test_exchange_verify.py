@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,7 @@ from small_bundle import make_project, make_runs, reseal
 
 from mdnmt import fsio
 from mdnmt.cli import main
-from mdnmt.errors import MdnmtError
-from mdnmt.exchange.bundle import MANIFEST, RUNS, STUDIES, Bundle
+from mdnmt.exchange.bundle import RUNS, STUDIES, Bundle
 from mdnmt.exchange.verify import Finding, difference, verify
 
 pytestmark = pytest.mark.slow  # each recomputes a bundle
@@ -86,22 +84,6 @@ def test_the_command_says_so_and_its_status_is_that_of_what_differs(
     assert main(["verify", str(bundle / "none")]) == 2
 
 
-def test_200_flipped_bytes_anywhere_are_found(bundle: Path) -> None:
-    files = {path: path.read_bytes() for path in sorted(bundle.rglob("*")) if path.is_file()}
-    places = [(path, k) for path, data in files.items() for k in range(len(data))]
-    generator = random.Random(11)
-    for path, position in generator.sample(places, 200):
-        changed = bytearray(files[path])
-        changed[position] ^= generator.randrange(1, 256)
-        path.write_bytes(changed)
-        with pytest.raises(MdnmtError):  # what `verify` reports as differing
-            read = Bundle(bundle)
-            for key in read.archives:
-                read.unpack(key)
-        path.write_bytes(files[path])
-    assert not wrong(bundle)
-
-
 def test_a_flipped_byte_is_reported_with_its_archive_and_the_rest_is_still_checked(bundle: Path) -> None:
     key = run_of(bundle).rpartition("/")[0]
     path = Bundle(bundle).path(key)
@@ -122,13 +104,6 @@ def test_damaged_translations_are_reported_and_the_other_text_is_still_checked(b
     assert "its sha256 is not that of bundle.json" in said["translations/tiny"]
     assert said[run_of(bundle).rpartition("/")[0]] == said["translations/tiny"], "runs are not checked without them"
     assert [one.status for one in found(bundle) if one.what.startswith("tasks/")] == ["ok"]
-
-
-def test_a_blank_in_the_manifest_is_found(bundle: Path) -> None:
-    path = bundle / MANIFEST
-    path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
-    with pytest.raises(MdnmtError, match="was altered"):
-        Bundle(bundle)
 
 
 def test_a_forged_score_is_found_by_scoring_again(bundle: Path, tmp_path: Path) -> None:

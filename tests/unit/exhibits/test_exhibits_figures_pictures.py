@@ -138,11 +138,7 @@ def test_every_text_is_on_the_page_at_the_papers_size(kind: str, folder: Path) -
         # Ticks beyond an axis' end are not drawn.
         is_tick = not text.get_text().strip("0123456789.")  # type: ignore[attr-defined]
         assert is_tick or not outside, text.get_text()  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_titles_of_panels_do_not_run_into_each_other(kind: str, folder: Path) -> None:
-    figure, _ = drawn(spec(kind, folder))
+    # And titles of panels do not run into each other.
     boxes = [axes._left_title.get_window_extent() for axes in figure.axes if axes.get_title(loc="left")]  # type: ignore[attr-defined]
     for one, other in pairwise(sorted(boxes, key=lambda box: (round(-box.y0), box.x0))):
         assert one.x1 <= other.x0 + 0.5 or abs(one.y0 - other.y0) > 5

@@ -28,10 +28,6 @@ def both(law: float, news: float) -> dict[str, float]:
     return {"law": law, "news": news}
 
 
-def test_every_metric_has_a_label_of_its_own() -> None:
-    assert len({about.label for about in METRICS.values()}) == len(METRICS)
-
-
 def test_the_best_of_an_error_rate_is_the_lowest(tmp_path: Path) -> None:
     rows = [
         row("base", runs_of(tmp_path, "base", {"perplexity": both(9.0, 8.0), "accuracy": both(50.0, 51.5)})),

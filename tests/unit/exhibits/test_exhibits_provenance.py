@@ -51,24 +51,16 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("name", "dirty"),
-    [
-        ("src/mdnmt/provenance.py", True),
-        ("docs/page.md", True),
-        ("src/mdnmt/methods/own.py", True),
-        ("plugins/own.py", True),
-        ("workflow/rules/own.smk", True),
-        ("config/studies/own.yaml", True),
-        ("plugins/__pycache__/own.pyc", False),
-        ("docs/notes.md", False),
-        ("config/corpora.lock.yaml", False),
-        ("config/tasks.lock.yaml", False),
-    ],
-)
-def test_changed_and_new_files_make_the_commit_dirty(repository, name, dirty):
+def test_changed_and_new_files_make_the_commit_dirty(repository):
     commit, before = provenance.git_state()
     assert commit and before is False
-    (repository / name).parent.mkdir(parents=True, exist_ok=True)
-    (repository / name).write_text("second\n")
-    assert provenance.git_state() == (commit, dirty)
+    changed = ("src/mdnmt/provenance.py", "docs/page.md")
+    new = ("src/mdnmt/methods/own.py", "plugins/own.py", "workflow/rules/own.smk", "config/studies/own.yaml")
+    uncounted = ("plugins/__pycache__/own.pyc", "docs/notes.md", "config/corpora.lock.yaml", "config/tasks.lock.yaml")
+    for name in (*changed, *new, *uncounted):
+        path = repository / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        was = path.read_text() if path.exists() else None
+        path.write_text("second\n")
+        assert provenance.git_state() == (commit, name not in uncounted), name
+        path.unlink() if was is None else path.write_text(was)

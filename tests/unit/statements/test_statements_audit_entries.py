@@ -20,10 +20,6 @@ from mdnmt.statements.audit.printed_tables import AuditInput, load_inputs
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 
-# What had been found by reading, before the audit was written.
-LISTED = 64
-COMPUTED = 48
-
 MIX, ONLY = "+DAMHA+DMoE (mix)", "+DAMHA+DMoE (Domain-only)"
 AVERAGES = {
     "T3 | Baseline | Avg./BLEU": "22.46",
@@ -214,14 +210,6 @@ def found(entry: str, right: dict[str, Any] | None = None) -> Finding:
 
 def ids(findings: Sequence[Finding]) -> list[str]:
     return [finding.id for finding in findings]
-
-
-def test_everything_that_was_listed_is_there() -> None:
-    listed = [finding for finding in whole().findings if not finding.ours]
-    assert len(listed) == len(set(ids(listed))) == LISTED
-    assert sum(finding.computed for finding in listed) == COMPUTED
-    assert {finding.status for finding in listed if not finding.computed} == {"noted"}
-    assert [finding.id for finding in listed if finding.status == "consistent"] == ["song-param-vocab"]
 
 
 def test_every_computed_entry_is_put_right_below() -> None:

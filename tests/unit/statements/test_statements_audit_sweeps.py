@@ -49,7 +49,7 @@ def objections(cells: dict[Place, PublishedNumber]) -> list[tuple[str, str]]:
     return [(kind, one.cell) for kind, sweep in SWEEPS.items() for one in sweep(published) if not one.agrees]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_right_table_is_let_through_and_each_wrong_number_is_found(seed: int) -> None:
     cells = right_table(seed)
     assert objections(cells) == []
@@ -100,33 +100,22 @@ def test_an_average_that_is_cut_off_is_told_from_one_that_is_wrong() -> None:
     assert (half.agrees, half.comment) == (False, "Cut off where it should be rounded; exactly half way.")
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        *(("22.45", "0.01"), ("8.86*", "0.01"), ("38.0*", "0.1"), ("–0.06", "0.01"), ("+1.4", "0.1"), ("", "1")),
-        *(("184K", "1000"), ("217 k", "1000"), ("1M", "1000000"), ("610.9 M", "100000"), ("14,942", "1")),
-    ],
-)
-def test_the_unit_of_the_last_digit(raw: str, expected: str) -> None:
-    assert unit(raw) == Decimal(expected)
+def test_the_unit_of_the_last_digit() -> None:
+    expected = {"22.45": "0.01", "8.86*": "0.01", "38.0*": "0.1", "–0.06": "0.01", "+1.4": "0.1", "": "1"}
+    expected |= {"184K": "1000", "217 k": "1000", "1M": "1000000", "610.9 M": "100000", "14,942": "1"}
+    assert {raw: unit(raw) for raw in expected} == {raw: Decimal(one) for raw, one in expected.items()}
 
 
-@pytest.mark.parametrize(
-    ("value", "to", "expected"),
-    [
+def test_half_is_rounded_away_from_zero() -> None:
+    for value, to, expected in (
         ("32.125", "0.01", "32.13"),
         ("-0.125", "0.01", "-0.13"),
         ("0.5925", "0.01", "0.59"),
         ("999500", "1000", "1000000"),
-    ],
-)
-def test_half_is_rounded_away_from_zero(value: str, to: str, expected: str) -> None:
-    assert rounded(Decimal(value), Decimal(to)) == Decimal(expected)
+    ):
+        assert rounded(Decimal(value), Decimal(to)) == Decimal(expected)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [("26.9", "26.90"), ("46.29333", "46.2933"), ("457", "457"), ("184000", "184,000"), ("-0.06", "-0.06"), ("7", "7")],
-)
-def test_numbers_are_shown_as_papers_print_them(value: str, expected: str) -> None:
-    assert show(Decimal(value)) == expected
+def test_numbers_are_shown_as_papers_print_them() -> None:
+    expected = {"26.9": "26.90", "46.29333": "46.2933", "457": "457", "184000": "184,000", "-0.06": "-0.06", "7": "7"}
+    assert {value: show(Decimal(value)) for value in expected} == expected

@@ -135,12 +135,12 @@ def test_two_numbers_of_the_same_models_are_compared_seed_by_seed(tmp_path: Path
     assert one.holds is None and one.p == pytest.approx(scipy.stats.ttest_ind(last, first, equal_var=False).pvalue)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"measures": [{"method": "m"}]}', '{"measures": [{"value": "x"}]}'])
-def test_a_file_that_is_no_figure_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_no_figure_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "figure.json"
-    path.write_text(content)
-    with pytest.raises(DataError, match=r"figure\.json: expected the numbers of a figure"):
-        read_measures(path)
+    for content in ("{", "[]", '{"measures": [{"method": "m"}]}', '{"measures": [{"value": "x"}]}'):
+        path.write_text(content)
+        with pytest.raises(DataError, match=r"figure\.json: expected the numbers of a figure"):
+            read_measures(path)
 
 
 def test_sides_without_a_place_in_common_cannot_be_compared(tmp_path: Path) -> None:

@@ -88,8 +88,7 @@ def make(make_spec: Any, name: str, **training: Any) -> Any:
 
 
 @pytest.mark.usefixtures("recorder")
-@pytest.mark.parametrize("accumulate", [1, 2])
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(("precision", "accumulate"), [("fp32", 1), ("bf16", 2)])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_replayed_a_run_has_the_bytes_of_an_eager_one(
     name: str, precision: str, accumulate: int, make_spec: Any, task: Path, tmp_path: Path

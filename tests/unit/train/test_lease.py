@@ -110,7 +110,7 @@ def test_a_holder_killed_on_this_host_is_followed_at_once(tmp_path: Path) -> Non
         assert holder is not None and holder.pid == os.getpid()
 
 
-@pytest.mark.parametrize("started", [0.0, 999_000.0, 9e9], ids=["1970", "2001", "2255"])
+@pytest.mark.parametrize("started", [0.0, 9e9], ids=["1970", "2255"])
 def test_another_host_holds_a_run_while_its_heart_is_seen_to_beat(
     tmp_path: Path, started: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,7 +139,7 @@ def test_another_holder_has_a_beat_of_its_own_to_show(tmp_path: Path) -> None:
     assert watch.look(path, replace(other, heartbeat=3.0)) is True
 
 
-@pytest.mark.parametrize("started", [0.0, 999_000.0, 9e9], ids=["1970", "2001", "2255"])
+@pytest.mark.parametrize("started", [0.0, 9e9], ids=["1970", "2255"])
 def test_another_host_that_is_not_seen_to_beat_is_followed(tmp_path: Path, started: float) -> None:
     path, clock = tmp_path / "lease", Clock()
     left_by(path, started=started)
@@ -179,13 +179,13 @@ def test_another_holder_under_the_same_name_is_watched_from_the_start(tmp_path: 
     assert lease_is_live(path, watch=watch) is None
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"host": "x"}', "\0" * 512])
-def test_a_file_that_names_nobody_holds_nothing(tmp_path: Path, content: str) -> None:
+def test_a_file_that_names_nobody_holds_nothing(tmp_path: Path) -> None:
     path = tmp_path / "lease"
-    path.write_text(content)
-    assert lease_is_live(path) is None
-    with RunLease(path):
-        assert lease_is_live(path) is not None
+    for content in ("", "{", "[]", '{"host": "x"}', "\0" * 512):
+        path.write_text(content)
+        assert lease_is_live(path) is None
+        with RunLease(path):
+            assert lease_is_live(path) is not None
 
 
 def test_asking_takes_nothing_and_makes_nothing(tmp_path: Path) -> None:

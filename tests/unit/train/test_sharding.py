@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +38,17 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("cut", [True, False])
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("sizes", [[5], [1], [4, 9], [3, 1, 2, 8]])
-def test_every_sentence_is_computed_once(sizes: list[int], count: int, cut: bool) -> None:
-    rows = np.arange(sum(sizes), dtype=np.int64)[::-1].copy()
-    batches = np.split(rows, np.cumsum(sizes)[:-1])
-    shards = [one for rank in range(count) for one in shard(batches, rank, count, can_shard=cut)]
-    for number, batch in enumerate(batches):
-        mine = [one for one in shards if one.number == number]
-        assert sorted(np.concatenate([one.rows for one in mine])) == sorted(batch)
-        assert all(len(one.rows) and one.batch_rows is batch for one in mine)
-        assert cut or len(mine) == 1
-        assert max(len(one.rows) for one in mine) - min(len(one.rows) for one in mine) <= 1
+def test_every_sentence_is_computed_once(cut: bool) -> None:
+    for sizes, count in product(([5], [1], [4, 9], [3, 1, 2, 8]), (1, 2, 3, 4, 7)):
+        rows = np.arange(sum(sizes), dtype=np.int64)[::-1].copy()
+        batches = np.split(rows, np.cumsum(sizes)[:-1])
+        shards = [one for rank in range(count) for one in shard(batches, rank, count, can_shard=cut)]
+        for number, batch in enumerate(batches):
+            mine = [one for one in shards if one.number == number]
+            assert sorted(np.concatenate([one.rows for one in mine])) == sorted(batch)
+            assert all(len(one.rows) and one.batch_rows is batch for one in mine)
+            assert cut or len(mine) == 1
+            assert max(len(one.rows) for one in mine) - min(len(one.rows) for one in mine) <= 1
 
 
 @pytest.mark.parametrize("name", list(METHODS))

@@ -88,22 +88,13 @@ def test_a_killed_attempt_counts_and_a_refused_one_does_not(tmp_path: Path) -> N
     assert json.loads((tmp_path / "attempts.json").read_text())["tries"] == 1
 
 
-def test_minutes_without_slurm() -> None:
+def test_minutes_are_those_of_the_command_or_what_slurm_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     assert minutes_to_train(10.0) == pytest.approx(8.0)
     assert minutes_to_train(600.0) == pytest.approx(590.0)  # ten minutes at most
-
-
-@pytest.mark.parametrize(
-    ("printed", "left"),
-    [("1-02:03:30\n", 26 * 60 + 3.5), ("2:00:00", 120.0), ("5:30", 5.5), ("UNLIMITED", 600.0), (None, 600.0)],
-)
-def test_minutes_that_slurm_says(monkeypatch: pytest.MonkeyPatch, printed: str | None, left: float) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert minutes_to_train(600.0, run=lambda command: printed) == pytest.approx(max(0.0, left - 10))
-
-
-def test_minutes_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    printed = {"1-02:03:30\n": 26 * 60 + 3.5, "2:00:00": 120.0, "5:30": 5.5, "UNLIMITED": 600.0, None: 600.0}
+    for said, left in printed.items():
+        assert minutes_to_train(600.0, run=lambda _, said=said: said) == pytest.approx(max(0.0, left - 10))
     monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 3600))
     assert minutes_to_train(600.0, run=lambda command: None) == pytest.approx(50.0, abs=0.5)
 

@@ -187,17 +187,6 @@ def _checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_checkpoints_stay")
-def test_the_final_weights_are_the_mean_of_the_last_checkpoints(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
-    spec = make_spec(average_checkpoints=3)
-    paths = train(spec, toy_task, tmp_path)
-    store = CheckpointStore(paths.checkpoints, spec.fingerprint)
-    parts = [store.load_weights(update) for update in (4, 8, 12)]
-    for name, value in load_model(paths.model).items():
-        mean = sum(part[name].double() for part in parts) / 3
-        assert torch.allclose(value.double(), mean, rtol=1e-6, atol=1e-8), name  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("_checkpoints_stay")
 @pytest.mark.parametrize("rule", ["average", "best"])
 def test_both_rules_leave_their_weights(make_spec: Any, toy_task: Path, tmp_path: Path, rule: str) -> None:
     spec = make_spec("transformer", average_checkpoints=3, final_weights=rule)
@@ -292,10 +281,10 @@ def test_tied_weights_are_stored_once(make_spec: Any, toy_task: Path, tmp_path: 
 @pytest.mark.slow
 def test_a_time_limit_saves_and_goes_on(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     whole = train(make_spec(), toy_task, tmp_path / "whole")
-    for _ in range(11):
-        with pytest.raises(Interrupted, match="time limit of 0 min: saved at update"):
+    for update in (1, 2, 3):
+        with pytest.raises(Interrupted, match=f"time limit of 0 min: saved at update {update} of"):
             train(make_spec(), toy_task, tmp_path / "slices", stop_after_minutes=0.0)
-    slices = train(make_spec(), toy_task, tmp_path / "slices", stop_after_minutes=0.0)
+    slices = train(make_spec(), toy_task, tmp_path / "slices")
     assert slices.model.read_bytes() == whole.model.read_bytes()
 
 
@@ -304,6 +293,8 @@ def test_a_time_limit_saves_and_goes_on(make_spec: Any, toy_task: Path, tmp_path
     [
         ({"max_length": 1}, "raise training.max_length"),
         ({"learning_rate": 1e38, "warmup_updates": 0, "validate_every": 100, "log_every": 3}, "lower training"),
+        # The loss of update 1 is still finite; the weights after it, which would be saved, are not.
+        ({"learning_rate": 1e38, "warmup_updates": 0, "validate_every": 1}, "lower training"),
     ],
 )
 def test_training_that_cannot_go_on_is_one_line(
@@ -315,18 +306,10 @@ def test_training_that_cannot_go_on_is_one_line(
     assert not RunPaths(tmp_path).checkpoints.exists()
 
 
-def test_weights_that_are_no_numbers_are_never_saved(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
-    # The loss of update 1 is still finite; the weights after it are not.
-    spec = make_spec("transformer", learning_rate=1e38, warmup_updates=0, validate_every=1)
-    with pytest.raises(TrainingError, match="lower training"):
-        train(spec, toy_task, tmp_path)
-    assert not RunPaths(tmp_path).checkpoints.exists()
-
-
-@pytest.mark.parametrize("positions", [3, 8])
 def test_sentences_beyond_the_models_positions_are_a_users_mistake(
-    make_spec: Any, toy_task: Path, tmp_path: Path, positions: int
+    make_spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:
+    positions = 8
     with pytest.raises(MdnmtError, match="max_positions") as caught:
         train(make_spec(architecture={"max_positions": positions}), toy_task, tmp_path)
     found = re.search(r"domain (\w+), (\S+):(\d+) \('(.*)' \.\.\.\): has (\d+) pieces", str(caught.value))

@@ -74,25 +74,18 @@ def test_meters_of_old_versions_are_read_without_fairseq(tmp_path: Path) -> None
     assert main([*command, "--dict-tgt", str(tmp_path / "dict.fr.txt"), "--out", str(tmp_path / "run")]) == 0
 
 
-@pytest.mark.parametrize("damage", ["cut", "text", "missing"])
-def test_a_damaged_file_is_named(damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_or_another_one_of_torch_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(tmp_path)
     path = tmp_path / "checkpoint.pt"
-    if damage == "cut":
-        path.write_bytes(path.read_bytes()[:5000])
-    elif damage == "text":
-        path.write_text("no checkpoint\n")
-    else:
-        path.unlink()
-    expected = {"text": "begins with b'no checkpoint", "cut": "cannot be read", "missing": "no such file"}[damage]
-    assert f"checkpoint.pt: {expected}" in refusal(tmp_path, capsys)
-
-
-@pytest.mark.parametrize("state", [{}, {"model": {"a": 1}}, {"model": {}, "args": None}, [1]])
-def test_another_file_of_torch_is_refused(state: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path)
-    torch.save(state, tmp_path / "checkpoint.pt")
-    assert "expected" in refusal(tmp_path, capsys)
+    whole = path.read_bytes()
+    for data, said in ((whole[:5000], "cannot be read"), (b"no checkpoint", "begins with b'no checkpoint")):
+        path.write_bytes(data)
+        assert f"checkpoint.pt: {said}" in refusal(tmp_path, capsys)
+    for state in ({}, {"model": {"a": 1}}, {"model": {}, "args": None}, [1]):
+        torch.save(state, path)
+        assert "expected" in refusal(tmp_path, capsys)
+    path.unlink()
+    assert "checkpoint.pt: no such file" in refusal(tmp_path, capsys)
 
 
 OPTIONS: dict[str, Any] = {
@@ -113,13 +106,11 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_an_option_that_we_do_not_compute_is_named(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written(tmp_path, **{name: OPTIONS[name]})
-    message = refusal(tmp_path, capsys)
-    assert name in message and repr(OPTIONS[name]) in message
+def test_an_option_that_we_do_not_compute_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in OPTIONS.items():
+        written(tmp_path, **{name: value})
+        message = refusal(tmp_path, capsys)
+        assert name in message and repr(value) in message
 
 
 def test_parameters_must_be_those_of_a_transformer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,11 +127,9 @@ def test_a_dictionary_must_be_the_models(tmp_path: Path, capsys: pytest.CaptureF
     written(tmp_path)
     path = tmp_path / "dict.en.txt"
     lines = path.read_text()
+    shapes = "encoder.embed_tokens.weight has the shape [9, 12]; options and dictionaries say [10, 12]"
     for text, expected in (
-        (
-            lines + "more 1\n",
-            "encoder.embed_tokens.weight has the shape [9, 12]; options and dictionaries say [10, 12]",
-        ),
+        (lines + "more 1\n", shapes),
         (lines + "the 1\n", "dict.en.txt:6: 'the' has a number already"),
         (lines + "<unk> 1\n", "dict.en.txt:6: '<unk>' has a number already"),
         (lines + "the\n", "dict.en.txt:6: found 'the', expected a piece and its count"),
@@ -156,27 +145,21 @@ def test_codes_must_be_those_of_subword_nmt(tmp_path: Path, capsys: pytest.Captu
     assert "found two files for everything" in refusal(tmp_path, capsys, "--bpe-codes", str(codes), str(codes))
     codes.write_text("b a 12\n")
     assert "codes:1: found 'b a 12', expected '#version: 0.2'" in refusal(tmp_path, capsys, "--bpe-codes", str(codes))
-    codes.write_text("#version: 0.2\nb a 12\n")
-    assert f"{codes}:2: 'b a 12' are not two pieces" in refusal(tmp_path, capsys, "--bpe-codes", str(codes))
+    good = codes.with_name("good")
+    good.write_text("#version: 0.2\nb a\n")
+    codes.write_text("#version: 0.2\nb a\n\nn k\n")
+    for given in ([str(codes)], [f"en={good}", f"fr={codes}"]):
+        assert f"{codes}:3: '' are not two pieces" in refusal(tmp_path, capsys, "--bpe-codes", *given)
 
 
-@pytest.mark.parametrize("name", ["codes", "dict.fr.txt"])
-def test_a_byte_order_mark_is_no_part_of_the_first_entry(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_first_entry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written(tmp_path)
-    path = tmp_path / name
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    codes = str(tmp_path / "codes")
-    assert f"{path}:1: begins with a byte order mark" in refusal(tmp_path, capsys, "--bpe-codes", codes)
-
-
-def test_damaged_codes_of_the_target_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path)
-    bad = tmp_path / "codes.fr"
-    bad.write_text("#version: 0.2\nb a\n\nn k\n")
-    said = refusal(tmp_path, capsys, "--bpe-codes", f"en={tmp_path / 'codes'}", f"fr={bad}")
-    assert f"{bad}:3: '' are not two pieces" in said
+    for name in ("codes", "dict.fr.txt"):
+        path = tmp_path / name
+        path.write_bytes(b"\xef\xbb\xbf" + (whole := path.read_bytes()))
+        said = refusal(tmp_path, capsys, "--bpe-codes", str(tmp_path / "codes"))
+        assert f"{path}:1: begins with a byte order mark" in said
+        path.write_bytes(whole)
 
 
 def test_domains_must_be_as_many_as_the_model_mixes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,23 +103,19 @@ def test_the_commands_take_folders_of_runs_and_studies(
     assert out.count("expected what mdnmt push put there") == 3 and err.startswith("mdnmt pull: 3 of 6 runs")
 
 
-def test_a_manifest_of_another_format_is_refused(store: Path, address: str, tmp_path: Path) -> None:
+def test_a_manifest_of_another_format_or_without_its_seal_is_refused(store: Path, address: str, tmp_path: Path) -> None:
     manifest = store / "runs" / address / "manifest.json"
     written = fsio.read_json(manifest)
     assert written.pop("format_version") == 1
     fsio.write_sealed(manifest, {**written, "format_version": 2})
     with pytest.raises(DataError, match="has format version 2, this mdnmt reads 1; update mdnmt"):
         pull(str(store), tmp_path, address)
+    fsio.write_json(manifest, written)
+    with pytest.raises(DataError, match="has no seal"):
+        pull(str(store), tmp_path, address)
+    assert is_empty(tmp_path / "runs")
     fsio.write_sealed(manifest, written)  # as versions of mdnmt without a number wrote it
     assert pull(str(store), tmp_path, address)
-
-
-def test_a_manifest_without_its_seal_is_refused(store: Path, address: str, tmp_path: Path) -> None:
-    manifest = store / "runs" / address / "manifest.json"
-    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"seal"', '"teal"'), encoding="utf-8")
-    with pytest.raises(DataError, match="has no seal"):
-        pull(str(store), tmp_path / "results", address)
-    assert is_empty(tmp_path / "results")
 
 
 def test_records_of_earlier_jobs_go_with_a_pull(store: Path, address: str, tmp_path: Path) -> None:
@@ -273,25 +269,28 @@ def test_a_link_in_a_store_is_not_followed(store: Path, address: str, tmp_path: 
         pull(str(store), tmp_path / "results", address)
 
 
-@pytest.mark.parametrize("number", range(6))
-def test_an_interrupted_pull_leaves_nothing(
-    number: int, made: Path, store: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_pull_or_push_leaves_nothing(
+    made: Path, store: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy, calls = transfer._copy, iter(range(100))
+    copy, left = transfer._copy, 0
 
     def interrupted(source: Path, target: Path) -> None:
-        if next(calls) == number:
+        nonlocal left
+        if not left:
             raise KeyboardInterrupt
+        left -= 1
         copy(source, target)
 
     monkeypatch.setattr(transfer, "_copy", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        pull(str(store), tmp_path / "results", address)
-    assert is_empty(tmp_path / "results")
-    calls = iter(range(100))
-    with pytest.raises(KeyboardInterrupt):
-        push(made / "results", tmp_path / "new", address)
-    assert is_empty(tmp_path / "new")
+    for number in range(6):
+        left = number
+        with pytest.raises(KeyboardInterrupt):
+            pull(str(store), tmp_path / "results", address)
+        assert is_empty(tmp_path / "results")
+        left = number
+        with pytest.raises(KeyboardInterrupt):
+            push(made / "results", tmp_path / "new", address)
+        assert is_empty(tmp_path / "new")
 
 
 def test_a_server_without_the_run_is_one_line(
@@ -320,12 +319,10 @@ def test_an_unfinished_run_is_not_pushed(made: Path, address: str, tmp_path: Pat
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["", "tiny/mixed", "../../etc/passwd", "tiny/mixed/seed1-XYZ", "tiny/mixed/seed1-0123abcd5"]
-)
-def test_what_is_no_address_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="expected the address of a run"):
-        address_of(name)
+def test_what_is_no_address_is_refused() -> None:
+    for name in ("", "tiny/mixed", "../../etc/passwd", "tiny/mixed/seed1-XYZ", "tiny/mixed/seed1-0123abcd5"):
+        with pytest.raises(ConfigError, match="expected the address of a run"):
+            address_of(name)
 
 
 @pytest.mark.parametrize(
