@@ -161,3 +161,6 @@ def test_a_flipped_bit_anywhere_is_found(run: Path, tmp_path: Path) -> None:
             Bundle(tmp_path / "bundle").read(RUN)
         (tmp_path / "bundle" / name).write_bytes(files[name])
     assert Bundle(tmp_path / "bundle").read(RUN)
+    (tmp_path / "bundle" / "bundle.json").write_bytes(files["bundle.json"] + b" ")  # which JSON does not see
+    with pytest.raises(MdnmtError, match="was altered"):
+        Bundle(tmp_path / "bundle")
