@@ -9,7 +9,7 @@ from pathlib import Path
 from mdnmt.errors import DataError
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
-from mdnmt.numbers.score_file import DomainScores, ScoreFile, read_scores
+from mdnmt.numbers.score_file import DomainScores, read_scores
 from mdnmt.welch import half_width
 
 AVERAGE = "avg"  # the key of the average's column
@@ -74,9 +74,9 @@ def sorted_runs(row: ScoreRow) -> tuple[ScoreRun, ...]:
 
 def _read(run: ScoreRun) -> Domains:
     """Return the scores of a run by domain, including those in separate files."""
-    scores = _existing(run.scores)
+    scores = dict(read_scores(run.scores).domains)
     for path in run.others:
-        for domain, there in _existing(path).items():
+        for domain, there in read_scores(path).domains.items():
             here = scores.get(domain)
             if here is None or here.num_sentences != there.num_sentences:
                 known = "none" if here is None else here.num_sentences
@@ -87,21 +87,10 @@ def _read(run: ScoreRun) -> Domains:
     return scores
 
 
-def _existing(path: Path) -> Domains:
-    return dict(_file(path).domains)
-
-
-def _file(path: Path) -> ScoreFile:
-    try:
-        return read_scores(path)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; score the run again") from None
-
-
 def task_ceilings(folder: Path) -> dict[str, dict[str, float]]:
     """Return domain -> metric -> what a perfect system would score, from the scores of a task's copied source."""
     for path in sorted(folder.glob("copied-*/scores.json")):
-        return {name: dict(of.ceiling) for name, of in _file(path).domains.items() if of.ceiling}
+        return {name: dict(of.ceiling) for name, of in read_scores(path).domains.items() if of.ceiling}
     return {}
 
 
@@ -204,6 +193,6 @@ def _of_all_seeds(read: Sequence[tuple[Path, Domains]], domain: str, metric: str
 
 def _concatenated(path: Path) -> Domains:
     """Return the scores of all validation sets as one text, in the form of one domain's scores."""
-    if (found := _file(path).concatenated) is None:
+    if (found := read_scores(path).concatenated) is None:
         raise DataError(f"{path}: expected scores of validation text as one; score the run again")
     return {DEVELOPMENT: found}

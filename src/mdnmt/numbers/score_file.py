@@ -51,9 +51,16 @@ class DomainScores:
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """The scores of a system's translations; `concatenated` are those of all its sentences as one text, if known."""
+    """The scores of a system's translations.
+
+    Attributes:
+        domains: domain -> scores.
+        mean: metric -> mean over domains.
+        concatenated: the scores of all its sentences as one text; None if they are not known.
+    """
 
     domains: Mapping[str, DomainScores]
+    mean: Mapping[str, float]
     concatenated: DomainScores | None = None
 
 
@@ -61,15 +68,17 @@ def read_scores(path: Path) -> ScoreFile:
     """Return what a file of scores holds.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        DataError: it is damaged, or not such a file.
+        DataError: there is no such file, it is damaged, or it has no scores.
     """
     try:
         found = read_json(path)
         domains = {str(name): _domain(entry, int(entry["num_sentences"])) for name, entry in found["domains"].items()}
         together = found.get("concatenated")
         count = sum(domain.num_sentences for domain in domains.values())
-        return ScoreFile(domains, None if together is None else _domain(together, count))
+        mean = {str(metric): float(value) for metric, value in found.get("mean", {}).items()}
+        return ScoreFile(domains, mean, None if together is None else _domain(together, count))
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; start snakemake again, which makes it") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, DataError):
             raise

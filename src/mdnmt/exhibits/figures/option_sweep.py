@@ -16,8 +16,8 @@ from mdnmt.exhibits.figure_numbers import Measure, entropy
 from mdnmt.exhibits.figure_style import COLOURS, GREY, MARKERS, detail_height, heading, new_figure, remove_frame
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.rows import ScoreRun
-from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
+from mdnmt.numbers.score_file import read_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,10 +155,9 @@ def _of(run: SweepRun, smoothing: float) -> dict[str, float]:
 
 
 def _bleu(path: Path) -> float:
-    try:
-        return float(read_json(path)["mean"]["bleu"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: expected the scores of a run ({error}); score it again") from error
+    if (found := read_scores(path).mean.get("bleu")) is None:
+        raise DataError(f"{path}: has no mean BLEU; score the run again")
+    return found
 
 
 def _seeds(count: int) -> str:
