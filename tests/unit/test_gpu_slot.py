@@ -234,7 +234,7 @@ def test_in_tiny_size_everything_runs_on_a_cpu_of_a_bare_machine(make_spec: Any,
     spec = make_spec("transformer", max_updates=2, validate_every=2)
     pack(tmp_path / "one.zip", spec.model_copy(update={"task_fingerprint": "generated1", "domains": ("economy",)}))
     out = tmp_path / "out"
-    command = [sys.executable, "benchmarks/gpu_slot.py", "--tiny", "--device", "cpu", "--seconds", "400"]
+    command = [sys.executable, "benchmarks/gpu_slot.py", "--tiny", "--device", "cpu", "--seconds", "1100"]
     command += ["--out", str(out), "--study", str(tmp_path / "one.zip"), "--jobs", "1"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
 
