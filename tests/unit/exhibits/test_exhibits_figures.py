@@ -84,7 +84,7 @@ def curve_file(path, values):
 def spec_of(kind, analysed, tmp_path):
     run = {"label": "E/DC $x_1$", "analysis": str(analysed)}
     scores = tmp_path / "scores.json"
-    scores.write_text(json.dumps({"mean": {"bleu": 20.0}}))
+    scores.write_text(json.dumps({"domains": {}, "mean": {"bleu": 20.0}}))
     counts = {name: {"words": 4, "right": 3, "confused": 1} for name in DOMAINS}
     judged = {"systems": [{"method": "edc", "label": "E/DC", "seed": 1, "domains": counts}]}
     (tmp_path / "ambiguity.json").write_text(json.dumps(judged))

@@ -104,7 +104,7 @@ def spec(kind: str, domains: int, folder: Path) -> dict[str, Any]:
         systems = [{"label": one, "method": one, "chosen": 0.001, "losses": losses} for one in labels]
         return {**shown, "systems": systems}
     if kind == "option_sweep":
-        (folder / "scores.json").write_text(json.dumps({"mean": {"bleu": 20.0}}))
+        (folder / "scores.json").write_text(json.dumps({"domains": {}, "mean": {"bleu": 20.0}}))
         runs = [{"scores": str(folder / "scores.json"), "analysis": run["analysis"], "seed": 1}]
         points = [{"value": k / SYSTEMS, "label": str(k), "runs": runs} for k in range(SYSTEMS)]
         return {**shown, "points": points}

@@ -293,7 +293,7 @@ def test_two_validations_show_no_plateau(tmp_path: Path) -> None:
 def test_an_option_is_measured_as_the_layers_use_it(make_analysis: Any, tmp_path: Path) -> None:
     folder = make_analysis("a", [(0, 0, 0, even(0.9, 0.2)), (1, 0, 1, even(0.2, 0.1))])
     scores = tmp_path / "scores.json"
-    scores.write_text(json.dumps({"mean": {"bleu": 21.5}}))
+    scores.write_text(json.dumps({"domains": {}, "mean": {"bleu": 21.5}}))
     run = {"scores": str(scores), "analysis": folder, "seed": 3}
     points = [{"value": value, "label": str(value), "method": f"m{value}", "runs": [run]} for value in (0, 1)]
     points.append({"value": 0.5, "label": "0.5", "method": "m.5", "runs": [{**run, "analysis": None}]})

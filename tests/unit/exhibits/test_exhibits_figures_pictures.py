@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
         np.savez(tmp_path / f"{name}.npz", **arrays)
     vectors = generator.normal(0, 1, (40, 8)).astype("f4")
     np.savez(tmp_path / "vectors.npz", vectors=vectors, domain=np.arange(40) % 4)
-    (tmp_path / "scores.json").write_text(json.dumps({"mean": {"bleu": 21.25}}))
+    (tmp_path / "scores.json").write_text(json.dumps({"domains": {}, "mean": {"bleu": 21.25}}))
     counts = {name: {"words": 10 + n, "right": 3 + n, "confused": 1} for n, name in enumerate(DOMAINS)}
     judged = [{"method": method, "label": "", "seed": 1, "domains": counts} for method in ("a", "b")]
     (tmp_path / "ambiguity.json").write_text(json.dumps({"systems": judged}))
@@ -238,7 +238,7 @@ def test_dots_stand_at_the_share_that_is_right(folder: Path) -> None:
 def test_an_option_has_a_mark_for_each_seed_and_a_line_through_their_means(folder: Path) -> None:
     described = spec("option_sweep", folder)
     other = folder / "other.json"
-    other.write_text(json.dumps({"mean": {"bleu": 23.25}}))
+    other.write_text(json.dumps({"domains": {}, "mean": {"bleu": 23.25}}))
     described["points"][1]["runs"].append({"scores": str(other), "seed": 2})
     figure, words = drawn(described)
     line = next(line for line in figure.axes[0].lines if len(line.get_xdata()) == 5)  # type: ignore[arg-type]
