@@ -1,6 +1,6 @@
 """One forest plot for each paper: its systems against each baseline, at two lengths of training, beside the print.
 
-    python benchmarks/forest.py docs/replication/bundle docs/replication/estimates-bundle --figures docs/images
+    python benchmarks/forest.py docs/replication/*bundle --figures docs/images
 
 Reads the committed scores of the replication. Each comparison is by itself: Welch's 95 % interval over seeds. Prints
 all numbers as a table in Markdown, and writes forest-PAPER.png.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdnmt.exchange.bundle import STUDIES, Bundle
-from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, detail_height, heading, new_figure, style
+from mdnmt.exhibits.figure_style import COLOURS, detail_height, heading, label_differences, new_figure, style
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
 from mdnmt.results import load_published
 from mdnmt.score.significance.holm import holm
@@ -189,14 +189,7 @@ def draw(title: str, sections: Mapping[str, list[Line]], path: Path) -> None:
                 system = label.partition(" \N{MINUS SIGN} ")[0]
                 names.append(label.removeprefix(f"{system} ") if system == last else label)
                 last = system
-        axes.axvline(0, color=GREY, linewidth=0.8)
-        axes.set_yticks([-place for place in range(len(names))], names, size=7.5)
-        axes.set_ylim(0.6 - len(names), 0.6)
-        axes.tick_params(length=0)
-        axes.grid(axis="x", color=FAINT)
-        axes.set_axisbelow(True)
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("difference in BLEU")
+        label_differences(axes, names)
         for updates, face in ((LONG, COLOURS[0]), (SHORT, "white")):
             axes.plot(
                 [], [], color=COLOURS[0], marker="o", markersize=4.5, markerfacecolor=face, label=f"{updates:,} updates"

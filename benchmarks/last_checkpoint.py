@@ -1,6 +1,6 @@
 """Is the last checkpoint better than the average of the last five? From the records of bundled runs.
 
-    python benchmarks/last_checkpoint.py docs/replication/bundle docs/replication/estimates-bundle
+    python benchmarks/last_checkpoint.py docs/replication/*bundle
 
 Prints a table in Markdown. Both sets of weights of a run were validated at its end: loss on all validation text, BLEU
 on as many sentences as the recipe says (100 of each domain in the replication). Test text was translated with the

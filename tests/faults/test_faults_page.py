@@ -43,7 +43,7 @@ def test_a_row_names_a_test_that_is_there_and_a_line_that_is_said() -> None:
         line = re.match(r"`([^`]*…[^`]*)`", shown)
         said = parts(line[1]) if line else []
         assert [part for part in said if part not in said_by_the_code()] == [], test
-        # The test asks for it in its own words: three of the line's stand in it one after the other.
+        # The test must ask for this line: its source has three consecutive words of it.
         triples = [" ".join(words[at : at + 3]) for words in map(str.split, said) for at in range(len(words) - 2)]
         assert not triples or any(triple in source.replace("\\", "") for triple in triples), (test, triples)
 

@@ -177,3 +177,15 @@ def remove_frame(axes: Axes) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.spines["left"].set_visible(False)
+
+
+def label_differences(axes: Axes, names: Sequence[str]) -> None:
+    """Name the rows of a plot of differences in BLEU, from 0 downwards, and mark no difference by a line."""
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.set_yticks([-place for place in range(len(names))], names, size=8)
+    axes.set_ylim(0.6 - len(names), 0.6)
+    axes.tick_params(length=0)
+    axes.grid(axis="x", color=FAINT)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("difference in BLEU")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from mdnmt.exhibits.baseline_differences import ComparedSystems, Effect, Intervals, effects, trained_effects
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import COLOURS, FAINT, GREY, WIDTH, detail_height, heading, new_figure
+from mdnmt.exhibits.figure_style import COLOURS, WIDTH, detail_height, heading, label_differences, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.numbers.rounding import signed
 from mdnmt.numbers.verdicts import MIN_SEEDS
@@ -100,14 +100,7 @@ def _rows(axes: Axes, sections: list[tuple[str, list[Effect]]]) -> None:
         for effect in found:
             _mark(axes, -len(names), effect)
             names.append(effect.row.label)
-    axes.axvline(0, color=GREY, linewidth=0.8)
-    axes.set_yticks([-place for place in range(len(names))], names, size=8)
-    axes.set_ylim(0.6 - len(names), 0.6)
-    axes.tick_params(length=0)
-    axes.grid(axis="x", color=FAINT)
-    axes.set_axisbelow(True)
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel("difference in BLEU")
+    label_differences(axes, names)
     axes.plot([], [], color=OURS, marker="o", markersize=4, linestyle="-", label="ours")
     if any(effect.printed is not None for _, found in sections for effect in found):
         axes.plot([], [], color=PRINTED, marker="D", markersize=3, linestyle="", label="printed")
