@@ -83,7 +83,7 @@ def test_started_killed_stopped_and_by_torchrun(make_spec: Any, toy_task: Path, 
         workers = workers_of(process)
         send(process.pid, number)
         _, err = process.communicate()
-        assert process.returncode == 75
+        assert process.returncode == 75, err.decode()
         assert err.startswith(f"mdnmt train: {number.name}: saved at update ".encode()) and err.count(b"\n") == 1
         assert len(workers) == 2 and not any(map(is_running, workers)) and not paths.lease.exists()
 
@@ -100,6 +100,35 @@ def test_started_killed_stopped_and_by_torchrun(make_spec: Any, toy_task: Path, 
     assert (process.returncode, err) == (0, b"")
     assert paths.model.read_bytes() == whole.model.read_bytes()
     assert paths.curves.read_bytes() == whole.curves.read_bytes()
+
+
+STOPPED = """
+import os, signal, threading, time
+from mdnmt.errors import Interrupted
+from mdnmt.train.launch import launch
+from mdnmt.train.signals import StopRequest
+
+def work():
+    with StopRequest() as stop:
+        os.kill(os.getppid(), signal.SIGTERM)
+        while not stop.requested:
+            time.sleep(0.01)
+    raise Interrupted("saved")
+
+if __name__ == "__main__":
+    try:
+        launch(work, 1, device="cpu", limit_minutes=None)
+    except Interrupted as error:
+        print(error, [thread.name for thread in threading.enumerate()])
+"""
+
+
+def test_a_stopped_launcher_leaves_no_thread_of_torch(tmp_path: Path) -> None:
+    # One that is in a call to torch's store when the interpreter ends would abort the process.
+    script = tmp_path / "stopped.py"
+    script.write_text(STOPPED)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=300)
+    assert done.stdout == "saved ['MainThread']\n", done.stderr
 
 
 def test_a_mistake_is_one_line_and_nothing_is_written(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:

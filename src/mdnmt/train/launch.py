@@ -17,6 +17,13 @@ from pathlib import Path
 
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous import (
+    RendezvousHandler,
+    RendezvousParameters,
+    rendezvous_handler_registry,
+)
+from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import C10dRendezvousBackend, create_backend
+from torch.distributed.elastic.rendezvous.dynamic_rendezvous import create_handler
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from mdnmt import fsio, gpu
@@ -25,6 +32,7 @@ from mdnmt.train.data_parallel import LostWorker
 from mdnmt.train.device import refuse_one_gpu_for_all
 
 ADDRESS = "127.0.0.1"
+RENDEZVOUS = "mdnmt"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 # After a lost connection, a worker waits this long for the launcher to notice which process has died.
 END_SECONDS = 5.0
@@ -66,7 +74,7 @@ def launch(work: Callable[[], None], count: int, *, device: str, limit_minutes: 
             min_nodes=1,
             max_nodes=1,
             nproc_per_node=count,
-            rdzv_backend="c10d",
+            rdzv_backend=RENDEZVOUS,
             rdzv_endpoint=f"{ADDRESS}:0",
             local_addr=ADDRESS,
             run_id=uuid.uuid4().hex,
@@ -92,9 +100,32 @@ def launch(work: Callable[[], None], count: int, *, device: str, limit_minutes: 
                 early = f"{error.sigval.name}: stopped before the training began; the same command starts it"
                 raise (ended or Interrupted(early)) from None
         finally:
+            # After a signal, torch leaves its thread of heartbeats running. If the interpreter ended while that thread
+            # is in a call to the store, the process would abort.
+            while _meetings:
+                _meetings.pop().shutdown()
             logging.disable(logging.NOTSET)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
+
+
+_meetings: list[RendezvousHandler] = []
+
+
+class _Backend(C10dRendezvousBackend):
+    @property
+    def name(self) -> str:
+        return RENDEZVOUS
+
+
+def _rendezvous(parameters: RendezvousParameters) -> RendezvousHandler:
+    """Return torch's own rendezvous, c10d, under another name, and keep it, so that it can be shut down."""
+    _, store = create_backend(parameters)
+    _meetings.append(create_handler(store, _Backend(store, parameters.run_id), parameters))
+    return _meetings[-1]
+
+
+rendezvous_handler_registry.register(RENDEZVOUS, _rendezvous)
 
 
 def _worker(work: Callable[[], None], ends: Path) -> None:
