@@ -15,6 +15,9 @@ What counts as an import of a module:
 - in plug-ins also a module whose dotted name is a string, and a file whose path in the module's folder is one.
 
 A module that is chosen by a value, for example one kind of figure, is not found; name it as an additional root.
+
+Every start of Snakemake needs the hashes of most modules. So what was read from the files of the package itself is kept
+beside its bytecode, and holds as long as the content of the file is the same.
 """
 
 from __future__ import annotations
@@ -22,12 +25,15 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+
+from mdnmt import fsio
 
 _DIGITS = 16
 
@@ -57,6 +63,8 @@ class Sources:
         self.root, self.roots = root, {root.name: root}
         self._read: dict[str, _Module] = {}
         self._hashes: dict[tuple[tuple[str, ...], frozenset[str], frozenset[str]], str] = {}
+        self._kept_in = root / "__pycache__" / f"code-hashes-{sys.implementation.cache_tag}.json"
+        self._has_new = False
 
     def add(self, package: str, root: Path) -> None:
         """Take another top-level package, a folder or a single file; one of the same name is replaced."""
@@ -105,6 +113,7 @@ class Sources:
             waiting += module.imports
             if module.loads_all and name not in chosen_from:
                 waiting += [other for other in self.files if other.startswith(f"{name}.")]
+        self._keep()
         return sorted(found)
 
     def hash(self, *roots: str, chosen_from: Collection[str] = (), without: Collection[str] = ()) -> str:
@@ -139,18 +148,59 @@ class Sources:
         if name not in self._read:
             if name not in self.files:
                 raise ModuleNotFoundError(f"{self.root}: no module {name!r}")
-            path = self.files[name]
-            # The package itself follows the rules above; whoever writes a plug-in may know none of them.
-            inside = None if name.partition(".")[0] == self.root.name else path.parent
-            reader = _Reader(self, _package_of(name, path), inside)
-            text = reader.read(ast.parse(path.read_bytes(), str(path)))
-            self._read[name] = _Module(
-                digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-                imports=frozenset(part for found in reader.imports for part in _with_packages(found)),
-                data=frozenset(reader.data),
-                loads_all=reader.loads_all,
-            )
+            source = self.files[name].read_bytes()
+            is_own = name.partition(".")[0] == self.root.name
+            kept = self._kept.get(name) if is_own else None
+            if kept is not None and kept[0] == hashlib.sha256(source).hexdigest():
+                _, digest, imports, data, loads_all = kept
+                paths = frozenset(self.root / path for path in data)
+                self._read[name] = _Module(digest, frozenset(imports), paths, loads_all)
+            else:
+                self._read[name] = self._parsed(name, source, is_own)
+                self._has_new = self._has_new or is_own
+                if is_own:
+                    self._kept[name] = self._record(source, self._read[name])
         return self._read[name]
+
+    def _parsed(self, name: str, source: bytes, is_own: bool) -> _Module:
+        path = self.files[name]
+        # The package itself follows the rules above; whoever writes a plug-in may know none of them.
+        reader = _Reader(self, _package_of(name, path), None if is_own else path.parent)
+        text = reader.read(ast.parse(source, str(path)))
+        return _Module(
+            digest=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+            imports=frozenset(part for found in reader.imports for part in _with_packages(found)),
+            data=frozenset(reader.data),
+            loads_all=reader.loads_all,
+        )
+
+    def _record(self, source: bytes, module: _Module) -> list[Any]:
+        data = sorted(path.relative_to(self.root).as_posix() for path in module.data)
+        return [hashlib.sha256(source).hexdigest(), module.digest, sorted(module.imports), data, module.loads_all]
+
+    @cached_property
+    def _names(self) -> str:
+        """Return a hash of what else decides what is read from a file: the names of all files, and this code."""
+        own = [path for path in self.files.values() if path.is_relative_to(self.root)]
+        own += [path for paths in self.data.values() for path in paths if path.is_relative_to(self.root)]
+        names = "\n".join(sorted(path.relative_to(self.root).as_posix() for path in own))
+        return hashlib.sha256(names.encode() + Path(__file__).read_bytes()).hexdigest()
+
+    @cached_property
+    def _kept(self) -> dict[str, list[Any]]:
+        """Return what earlier processes read: module -> hash of its file, and the fields of `_Module`."""
+        try:
+            kept = fsio.read_json(self._kept_in)
+            return dict(kept["modules"]) if kept["names"] == self._names else {}
+        except (OSError, ValueError, KeyError, TypeError):  # missing, damaged, or of another version
+            return {}
+
+    def _keep(self) -> None:
+        if not self._has_new or sys.dont_write_bytecode or not self._kept_in.parent.is_dir():
+            return
+        self._has_new = False
+        with suppress(OSError):  # an installation that is read-only
+            fsio.write_sealed(self._kept_in, {"names": self._names, "modules": dict(sorted(self._kept.items()))})
 
 
 @cache

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,35 @@ def _edit(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
+
+
+def test_what_was_read_once_is_kept_until_a_file_changes(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.dont_write_bytecode", False)
+    (pack / "__pycache__").mkdir()
+    everything = [f"pack.{name}" for name in ("tool", "user", "page.build", "page.near")]
+
+    def found() -> tuple[str, list[str]]:
+        sources = Sources(pack)
+        return sources.hash(*everything), sources.modules(*everything)
+
+    fresh = found()
+    [kept] = (pack / "__pycache__").iterdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("ast.parse", None)
+        assert found() == fresh
+    # Another content of the same length and time, and a new module that an import may mean.
+    late = pack / "late.py"
+    times = late.stat().st_mtime_ns
+    late.write_text("x = 2\n")
+    os.utime(late, ns=(times, times))
+    assert (changed := found()) != fresh
+    (pack / "late").mkdir()
+    late.rename(pack / "late" / "__init__.py")
+    (pack / "late" / "x.py").write_text("")
+    assert "pack.late.x" in found()[1]
+    (pack / "late" / "x.py").unlink()
+    (pack / "late" / "__init__.py").rename(late)
+    (pack / "late").rmdir()
+    for damage in ("", "{}", kept.read_text().replace("pack.late", "pack.typed")):
+        kept.write_text(damage)
+        assert found() == changed
