@@ -22,9 +22,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def scores(path: Path, law: float, n: int = 5, **more: Any) -> Path:
+def scores(path: Path, law: float, n: int = 5) -> Path:
     entry = {"bleu": {"score": law, "signature": "nrefs:1"}, "num_sentences": n}
-    fsio.write_sealed(path, {"domains": {"law": entry}, **more})
+    fsio.write_sealed(path, {"domains": {"law": entry}})
     return path
 
 
@@ -69,12 +69,15 @@ def test_a_score_is_a_row_with_everything_known_of_it(folder: Path) -> None:
 
 
 def test_validation_sets_as_one_text_are_the_domain_all(folder: Path) -> None:
-    entry = {"bleu": {"score": 7.0, "signature": "s"}}
-    path = scores(folder / RUN / "valid-0123abcd" / "scores.json", 21.25, concatenated=entry)
+    path = folder / RUN / "valid-0123abcd" / "scores.json"
+    bleu = {"law": (21.25, 5), "news": (30.0, 3)}
+    domains = {name: {"bleu": {"score": one, "signature": "s"}, "num_sentences": n} for name, (one, n) in bleu.items()}
+    fsio.write_sealed(path, {"domains": domains, "concatenated": {"bleu": {"score": 7.0, "signature": "s"}}})
     found = table.collect((source(path, split="valid"),))
     assert found[["split", "domain", "value", "n"]].to_numpy().tolist() == [
         ["valid", "law", 21.25, 5],
-        ["valid", "all", 7.0, 5],
+        ["valid", "news", 30.0, 3],
+        ["valid", "all", 7.0, 8],
     ]
 
 
