@@ -13,7 +13,7 @@ help:
 	@echo "make smoke           every table and figure of every paper, in toy size (about ten minutes)"
 	@echo "make rules           every rule of the workflow on a few toy models (minutes)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
-	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study (hours)"
+	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the committed evidence (hours)"
 	@echo "make test            set up, then the tests, without the slow ones (minutes)"
 	@echo "make test-all        all tests that pytest has; the slow ones start processes and run toy studies"
 	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"
@@ -76,6 +76,7 @@ synthetic: setup
 	@echo "The report is ready, open results/synthetic/report.html"
 
 long: setup-dev synthetic
+	$(BIN)/mdnmt verify --quiet
 	$(BIN)/python -m pytest -rs tests/long --ignore tests/long/test_long_fuzz.py --ignore tests/long/test_long_code.py
 	MDNMT_EDITS=300 $(BIN)/python -m pytest -rs -s tests/long/test_long_code.py
 	MDNMT_FUZZ_OPERATIONS=2000 MDNMT_FUZZ_RECORD=logs/fuzz.jsonl $(BIN)/python -m pytest -rs -s tests/long/test_long_fuzz.py

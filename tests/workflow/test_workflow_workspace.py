@@ -100,8 +100,9 @@ def new(empty: Workspace, name: str, **study: object) -> Workspace:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder, path -> content."""
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Return the files of a folder, path -> content, without what Python keeps beside them (bytecode, hashes)."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 def test_the_wheel_has_the_workflow_and_nothing_of_this_machine(wheel: Path) -> None:
