@@ -13,7 +13,7 @@ help:
 	@echo "make smoke           every table and figure of every paper, in toy size (about ten minutes)"
 	@echo "make rules           every rule of the workflow on a few toy models (minutes)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
-	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the committed evidence (hours)"
+	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study, the evidence (hours)"
 	@echo "make test            set up, then the tests, without the slow ones (minutes)"
 	@echo "make test-all        all tests that pytest has; the slow ones start processes and run toy studies"
 	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"

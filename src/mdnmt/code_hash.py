@@ -16,8 +16,8 @@ What counts as an import of a module:
 
 A module that is chosen by a value, for example one kind of figure, is not found; name it as an additional root.
 
-Every start of Snakemake needs the hashes of most modules. So what was read from the files of the package itself is kept
-beside its bytecode, and holds as long as the content of the file is the same.
+Every start of Snakemake needs the hashes of most modules. What was read from a file of the package itself is therefore
+kept beside the bytecode and used again as long as the file's content is the same.
 """
 
 from __future__ import annotations
