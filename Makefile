@@ -4,18 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-dev lock demo serve smoke rules synthetic long slurm test test-all golden equivalent check check-cuda gpu format report-partial clean \
+.PHONY: help setup setup-dev lock demo serve smoke synthetic long slurm test test-all golden equivalent check check-cuda gpu format report-partial clean \
 	fuzz audit-packages sbom certify docs
 
 help:
 	@echo "make demo            set up, then the demo study: real text in, report out (minutes, no GPU)"
 	@echo "make serve           after make demo: a page that translates with its models (RUNS=folders: with others)"
 	@echo "make smoke           every table and figure of every paper, in toy size (about ten minutes)"
-	@echo "make rules           every rule of the workflow on a few toy models (minutes)"
 	@echo "make synthetic       does each method do what it is meant to? Generated text (up to an hour)"
-	@echo "make long            all that is too long for the tests: calibrations, 50 kills, the synthetic study, the evidence (hours)"
+	@echo "make long            all that is too long for CI: more cases, calibrations, 50 kills, the synthetic study, the evidence (hours)"
 	@echo "make test            set up, then the tests, without the slow ones (minutes)"
-	@echo "make test-all        all tests that pytest has; the slow ones start processes and run toy studies"
+	@echo "make test-all        the slow tests too, which start processes and run toy studies"
 	@echo "make golden          record anew what the tiny runs of the tests compute (after raising a stage's version)"
 	@echo "make equivalent      record that the training code here computes the same bits as that of the last commit (COMMITS=)"
 	@echo "make slurm           tests on a real SLURM, started on this machine (needs slurm-wlm, munge and root)"
@@ -63,12 +62,6 @@ smoke: setup
 	@echo
 	@echo "The report is ready, open results/smoke/report.html"
 
-# Both pages; `smoke` makes its runs with `mdnmt campaign` and its exhibits in combined jobs.
-rules: setup
-	@$(BIN)/mdnmt unlock
-	@$(BIN)/snakemake --cores all --quiet rules --config study=rules
-	@$(MAKE) --no-print-directory report-partial STUDY=rules
-
 synthetic: setup
 	@$(BIN)/mdnmt unlock
 	@$(BIN)/snakemake --cores all --config study=synthetic
@@ -77,6 +70,9 @@ synthetic: setup
 
 long: setup-dev synthetic
 	$(BIN)/mdnmt verify --quiet
+	$(BIN)/mdnmt verify --quiet docs/replication/estimates-bundle
+	$(BIN)/mdnmt verify --quiet docs/replication/controls-bundle
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m long
 	$(BIN)/python -m pytest -rs tests/long --ignore tests/long/test_long_fuzz.py --ignore tests/long/test_long_code.py
 	MDNMT_EDITS=300 $(BIN)/python -m pytest -rs -s tests/long/test_long_code.py
 	MDNMT_FUZZ_OPERATIONS=2000 MDNMT_FUZZ_RECORD=logs/fuzz.jsonl $(BIN)/python -m pytest -rs -s tests/long/test_long_fuzz.py
@@ -92,12 +88,12 @@ slurm: setup-dev
 	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute
 
 test: setup-dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "not slow and not long"
 	@echo "These were the fast tests. All of them: make test-all. Formatting, types and house rules: make check."
 
 test-all: setup-dev
 	@$(BIN)/mdnmt comet --make-environment
-	$(BIN)/python -m pytest -n 2 --dist worksteal -rs --durations=40
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs --durations=40 -m "not long"
 
 golden: setup-dev
 	PYTHONPATH=tests $(BIN)/python tests/golden/golden_runs.py

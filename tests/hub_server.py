@@ -45,6 +45,10 @@ class Hub:
         return {"_id": "0", "id": "tiny/model", "sha": COMMIT, "siblings": siblings, "private": False, "tags": []}
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 64  # a client asks for all files at once
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Any
@@ -106,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serving(folder: Path) -> Iterator[Hub]:
     """Yield a hub of the model in a folder, served on loopback."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     hub = Hub(folder)
     hub.host = f"http://127.0.0.1:{server.server_address[1]}"
     server.hub = hub  # type: ignore[attr-defined]

@@ -65,8 +65,7 @@ def translated(chromium: Chromium, address: str, text: str, *, domain: str = "la
     chromium.run(ENDED)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
 def test_a_text_is_translated_side_by_side(chromium: Chromium, address: str, width: int, dark: bool) -> None:
     translated(chromium, address, "bank rate price. Court rule judge.", width=width, dark=dark)
     assert "2 of 2 sentences" in chromium.run(STATE) and chromium.said == []

@@ -53,7 +53,7 @@ def wait_for(process: subprocess.Popen[bytes], happened: Callable[[], bool]) -> 
 
 def test_started_killed_stopped_and_by_torchrun(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     # Long enough that it is found at work. Two workers of torchrun compute what two of ours do.
-    spec = make_spec("transformer", max_updates=240, validate_every=40, validation_bleu_sentences=0)
+    spec = make_spec("transformer", max_updates=200, validate_every=40, validation_bleu_sentences=0)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1"]
     torchrun += ["--nproc-per-node=2", "-m", "mdnmt.cli"]
     process = start([*torchrun, *arguments(spec, toy_task, tmp_path / "whole")])
@@ -75,8 +75,8 @@ def test_started_killed_stopped_and_by_torchrun(make_spec: Any, toy_task: Path, 
     assert process.returncode == 75 and err == line + b"command goes on from there\n"
     assert not is_running(first) and reached(40)()
 
-    # Ctrl-C in a terminal reaches the whole process group; the others are what SLURM and `kill` send.
-    stops = ((80, signal.SIGTERM, os.kill), (120, signal.SIGINT, os.killpg), (160, signal.SIGUSR1, os.kill))
+    # Ctrl-C in a terminal reaches the whole process group; the other is what SLURM and `kill` send.
+    stops = ((80, signal.SIGTERM, os.kill), (120, signal.SIGINT, os.killpg))
     for update, number, send in stops:
         process = launch(spec, toy_task, paths.folder)
         wait_for(process, reached(update))
@@ -88,7 +88,7 @@ def test_started_killed_stopped_and_by_torchrun(make_spec: Any, toy_task: Path, 
         assert len(workers) == 2 and not any(map(is_running, workers)) and not paths.lease.exists()
 
     process = launch(spec, toy_task, paths.folder)
-    wait_for(process, reached(200))
+    wait_for(process, reached(160))
     workers = workers_of(process)
     process.kill()  # the workers do not train on
     process.communicate()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from chosen_cases import chosen_cases
 from forked import losses, train
 
 import mdnmt.train.trainer as trainer_module
@@ -78,7 +79,7 @@ def stop_at(update: int, rank: int, number: int) -> Any:
     return prepare
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", chosen_cases(FORMS, "waldm", "packed", "dmoe"))
 def test_one_two_and_four_workers_have_one_loss_curve(
     make_spec: Any, toy_task: Path, tmp_path: Path, form: str
 ) -> None:
@@ -156,7 +157,7 @@ def test_another_number_of_workers_may_go_on_with_a_run(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", chosen_cases([0, 1], 1))
 def test_a_dead_or_hung_worker_ends_the_others_and_the_last_checkpoint_stands(
     make_spec: Any, toy_task: Path, tmp_path: Path, rank: int, number: int
 ) -> None:

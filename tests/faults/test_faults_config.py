@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from bad_config import FULL, BadConfig, Mistakes, dump
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 from workflow.snakemake_project import Project
 
 from mdnmt.config.claims import check_claims, load_claims
@@ -143,7 +143,7 @@ def complaint(project: Project, bad: BadConfig, read: Callable[[], Any]) -> str:
     return f"{bad.label}: {wanting} is not in: {said}" if wanting or "\n" in said else ""
 
 
-@pytest.mark.parametrize("file", fast_cases(FILES, "config.yaml", "methods/transformer.yaml", "cluster.yaml"))
+@pytest.mark.parametrize("file", chosen_cases(FILES, "config.yaml", "methods/transformer.yaml", "cluster.yaml"))
 def test_each_mistake_in_a_file_is_one_line_with_file_and_key(project: Project, file: str) -> None:
     found = mistakes_in(project.path("config"), file)
     assert [text for bad in found if (text := complaint(project, bad, FILES[file][0]))] == []
@@ -357,10 +357,11 @@ def test_an_anchor_that_saves_typing_is_no_bomb(project: Project) -> None:
 # Through Snakemake itself, a start of it each: one mistake of every kind of file and of every source of mistakes.
 THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
     ("config.yaml", b"study: tiny\nseeds: -1\n", "seeds"),
-    ("config.yaml", b"study: [tiny]\n", "study"),
     ("studies/tiny.yaml", TRAPS["a bomb"][0], "anchors"),
-    ("tasks/tiny.yaml", TRAPS["code"][0], "not valid YAML"),
     ("corpora/tiny-law.yaml", TRAPS["not UTF-8"][0], "UTF-8"),
+    (PUBLISHED, HEADER.replace(b"value", b"vlaue"), "value"),
+    ("config.yaml", b"study: [tiny]\n", "study"),
+    ("tasks/tiny.yaml", TRAPS["code"][0], "not valid YAML"),
     ("methods/transformer.yaml", b"builder: transformr\nmethods: {mixed: {label: x}}\n", "transformr"),
     ("papers/jiang2020.yaml", b"title: x\n", "citation"),
     ("claims/jiang2020.yaml", b"claims: 3\n", "claims"),
@@ -368,12 +369,14 @@ THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
     ("cluster.yaml", b"cores: 0\n", "cores"),
     ("corpora.lock.yaml", b"corpora: 3\n", "corpora"),
     ("tasks.lock.yaml", b"tasks: {tiny: {x: {}}}\n", "tasks.tiny"),
-    (PUBLISHED, HEADER.replace(b"value", b"vlaue"), "value"),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("file", "content", "said"), THROUGH_SNAKEMAKE)
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [*THROUGH_SNAKEMAKE[:4], *(pytest.param(*one, marks=pytest.mark.long) for one in THROUGH_SNAKEMAKE[4:])],
+)
 def test_snakemake_says_it_in_one_line_and_plans_nothing(
     project: Project, file: str, content: bytes, said: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from chosen_cases import chosen_cases
 from faulty import Disk, dies_writing, read_only, small_disk
 from finished import Finished, refused
 from workflow.snakemake_project import Project
@@ -112,7 +113,7 @@ def test_folders_that_cannot_be_written_are_named_in_one_line(
     assert contents(stored.root) == before
 
 
-@pytest.mark.parametrize("number", range(16))
+@pytest.mark.parametrize("number", chosen_cases(range(16), 0, 3, 7, 11, 15))
 def test_killed_inside_a_checkpoint_a_run_ends_with_the_same_bytes(
     whole: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:

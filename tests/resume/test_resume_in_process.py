@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 
 import mdnmt.train.trainer as trainer_module
 from mdnmt.checkpoints.store import CheckpointStore
@@ -148,7 +148,7 @@ def whole(form: str, spec: Any, wholes: dict[str, RunPaths], toy_task: Path) -> 
 
 # One that writes a line of training, and the last; the next test visits all, with every form.
 @pytest.mark.parametrize("form", ["dmoe"], indirect=True)
-@pytest.mark.parametrize("update", fast_cases([5, UPDATES], 5))
+@pytest.mark.parametrize("update", chosen_cases([5, UPDATES], 5))
 def test_stopped_once(spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path, update: int) -> None:
     with signal_after(update):
         if update < UPDATES:
@@ -163,7 +163,7 @@ def test_stopped_once(spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS, indirect=True)
+@pytest.mark.parametrize("form", chosen_cases(FORMS, "transformer", "waldm-bf16", "dmoe"), indirect=True)
 def test_stopped_after_every_update(spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path) -> None:
     for update in range(1, UPDATES):
         with signal_after(update), pytest.raises(Interrupted):
@@ -182,7 +182,7 @@ class Death(BaseException):
 # Its gate, losses, accumulation and bf16 are most of what a resume could lose.
 @pytest.mark.parametrize("form", ["dmoe"], indirect=True)
 @pytest.mark.parametrize(
-    "place", fast_cases(["before the save", "in the save", "after the save", "at the end"], "in the save")
+    "place", chosen_cases(["before the save", "in the save", "after the save", "at the end"], "in the save")
 )
 def test_killed_around_a_checkpoint(
     spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
@@ -254,7 +254,7 @@ def test_weights_overwritten_in_place_do_not_come_back_as_the_runs_own(
 # Every kind of damage to every file: tests/unit/checkpoints/test_checkpoint_store.py.
 @pytest.mark.parametrize(
     "case",
-    fast_cases(
+    chosen_cases(
         [("model.safetensors", "truncated"), ("optimizer.safetensors", "flipped"), ("state.json", "missing")],
         ("model.safetensors", "truncated"),
     ),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 from torch import Tensor
 
 import mdnmt.train.trainer as trainer_module
@@ -145,7 +145,7 @@ def test_the_command_ends_with_status_2_and_one_line(
 # At 4 a training line is written before its gradient shows.
 @pytest.mark.parametrize(
     "case",
-    fast_cases(
+    chosen_cases(
         [(2, "loss", 0.0), (4, "loss", 1.0), (7, "loss", 1.0), (2, "gradient", 1.0), (4, "gradient", 0.0),
          (4, "gradient", 1.0), (7, "gradient", 0.0)],
         (4, "loss", 1.0),
@@ -179,7 +179,7 @@ def test_rolled_back_it_is_the_run_without_the_batch(
 
 
 # Before, at and behind the broken updates 6 and 9 (which come up again as others), and at validations.
-@pytest.mark.parametrize("stopped", fast_cases([1, 5, 6, 8, 9, 10], 9))
+@pytest.mark.parametrize("stopped", chosen_cases([1, 5, 6, 8, 9, 10], 9))
 def test_stopped_anywhere_and_resumed_it_is_the_same(spec: Any, toy_task: Path, tmp_path: Path, stopped: int) -> None:
     rows = [longest(toy_task, batches_of(spec, toy_task)[place]) for place in (5, 8)]
     original, sent = trainer_module.learning_rate, []

@@ -173,8 +173,14 @@ class Project:
     def snakemake(self, *arguments: str, status: int = 0) -> str:
         """Run Snakemake to its end and return what it printed."""
         done = self.run(sys.executable, "-m", "snakemake", *arguments)
-        assert done.returncode == status, done.stdout + done.stderr
+        assert done.returncode == status, done.stdout + done.stderr + self._latest_logs()
         return done.stdout + done.stderr
+
+    def _latest_logs(self) -> str:
+        """Return the ends of the last logs: `--quiet all` says nothing, not even of errors."""
+        found = [*self.path("logs").rglob("*.log"), *self.path(".snakemake/log").glob("*.log")]
+        logs = sorted(found, key=lambda log: log.stat().st_mtime)[-3:]
+        return "".join(f"\n{log.relative_to(self.folder)}:\n{log.read_text()[-3000:]}" for log in logs)
 
     def commands(self) -> list[list[str]]:
         """Return the commands that make the study from nothing, each as its words, in the order of a plan."""

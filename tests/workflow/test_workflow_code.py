@@ -17,7 +17,9 @@ NOTED = {"table", "claims", "numbers"} | PAGE
 @pytest.fixture
 def checkout(project: Project) -> Project:
     """Return a finished project with a copy of the package, which is the one that runs."""
-    shutil.copytree(ROOT / "src" / "mdnmt", project.path("src/mdnmt"), ignore=shutil.ignore_patterns("__pycache__"))
+    # With its bytecode, so that not every test compiles the package; what is being written there is left out.
+    being_written = shutil.ignore_patterns("*.pyc.*", ".*")
+    shutil.copytree(ROOT / "src" / "mdnmt", project.path("src/mdnmt"), ignore=being_written)
     project.environment["PYTHONPATH"] = str(project.path("src"))
     return project
 
@@ -56,14 +58,14 @@ def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project)
     ("module", "rules"),
     [
         ("score/metrics/string_based/bleu", {"score", "score_copy", "significance", "numbers", "runs_table"} | SHOWN),
-        ("score/significance/holm", {"significance", "numbers"} | SHOWN),
+        pytest.param("score/significance/holm", {"significance", "numbers"} | SHOWN, marks=pytest.mark.long),
         ("statements/claims/rules/cells", {"claims"} | PAGE),
-        ("statements/audit/sweeps", {"audit"} | PAGE),
+        pytest.param("statements/audit/sweeps", {"audit"} | PAGE, marks=pytest.mark.long),
         ("report/sections/exhibit_sections", PAGE),
         # Nothing is trained or translated anew, but what shows the runs' numbers names them.
         ("train/forward_backward", NOTED),
-        ("decode/beam", NOTED),
-        ("energy", PAGE),
+        pytest.param("decode/beam", NOTED, marks=pytest.mark.long),
+        pytest.param("energy", PAGE, marks=pytest.mark.long),
     ],
 )
 def test_other_code_makes_what_runs_it(checkout: Project, module: str, rules: set[str]) -> None:

@@ -75,9 +75,9 @@ def test_more_seeds_train_only_the_new_ones(project: Project) -> None:
     ("stage", "made"),
     [
         ("train", {"train", "analyse"} | EVALUATED | SHOWN),
-        ("decode", {"decode", "score", "significance", "numbers"} | SHOWN),
+        pytest.param("decode", {"decode", "score", "significance", "numbers"} | SHOWN, marks=pytest.mark.long),
         ("score", {"score_copy", "numbers"} | SHOWN),  # the others depend on the code itself
-        ("analyse", {"analyse", "numbers"} | SHOWN),
+        pytest.param("analyse", {"analyse", "numbers"} | SHOWN, marks=pytest.mark.long),
     ],
 )
 def test_version_of_a_stage(project: Project, stage: str, made: set[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 from workflow.snakemake_project import Project
 
 
@@ -20,7 +20,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("mistake", fast_cases(MISTAKES, MISTAKES[-1]), ids=lambda mistake: mistake[2])
+@pytest.mark.parametrize("mistake", chosen_cases(MISTAKES, MISTAKES[-1]), ids=lambda mistake: mistake[2])
 def test_one_line_and_no_traceback(fresh: Project, mistake: tuple[str, str, str, str]) -> None:
     file, old, new, said = mistake
     fresh.edit(file, old, new)

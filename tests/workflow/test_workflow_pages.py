@@ -71,9 +71,16 @@ def small_zhang2021(project: Project) -> Iterator[None]:
 DURING = {"rebuild-a-table.md": small_zhang2021}
 
 
+# They read the configuration alone, so that they need not be run on every page that has them.
+OF_THE_CONFIGURATION = ("mdnmt plan paper", "mdnmt plan replication", "mdnmt audit")
+
+
 def page_commands(page: Path) -> list[str]:
-    """Return the commands of a page that this module runs."""
-    return [line for line in commands(page) if not any(line in EXCEPTIONS[kind] for kind in ("not_run", "run_by"))]
+    """Return the commands of a page that this module runs there."""
+    left_out = {*EXCEPTIONS["not_run"], *EXCEPTIONS["run_by"]}
+    before = {line for other in MANUAL[: MANUAL.index(page)] for line in commands(other)}
+    left_out |= {line for line in before if line.startswith(OF_THE_CONFIGURATION)}
+    return [line for line in commands(page) if line not in left_out]
 
 
 PAGES = {page.name: page for page in MANUAL if page_commands(page)}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from chosen_cases import chosen_cases
 
 from mdnmt.cli import main
 from mdnmt.config.corpus import load_corpus
@@ -91,7 +92,7 @@ def test_every_word_is_one_piece(task: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", chosen_cases(METHODS, "domain-tag"))
 def test_unambiguous_words_and_those_that_the_context_decides_are_right(
     name: str, measured: Callable[[str], dict[str, float]]
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from chosen_cases import chosen_cases
 
 from mdnmt.analysis import run_domain_classifier
 from mdnmt.analysis.domain_classifier import train
@@ -94,7 +95,7 @@ def refuse_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdnmt.decode.translator.load_model", loaded)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", chosen_cases(FAMILIES, "domain-tag", "waldm"))
 @pytest.mark.parametrize("batch_lines", ["64", "3"])
 def test_a_mixed_text_is_translated_as_each_domain_alone(
     family: str, batch_lines: str, run_of: Any, translate: Translate, tmp_path: Path

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from chosen_cases import chosen_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.text import Text
@@ -116,7 +117,7 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", chosen_cases(KINDS, "domain_attention", "tsne", "option_sweep"))
 def test_files_carry_their_provenance_and_are_the_same_twice(kind, analysed, tmp_path):
     spec = parse_figure(json.dumps(spec_of(kind, analysed, tmp_path)))
     for name in ("one", "two"):

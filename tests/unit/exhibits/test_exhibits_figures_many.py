@@ -141,7 +141,7 @@ def spec(kind: str, domains: int, folder: Path) -> dict[str, Any]:
 OF_DOMAINS = ("ambiguity", "domain_attention", "gate_use", "proportion_heatmap", "proportion_histograms", "tsne")
 OF_SYSTEMS = ("curves", "effects", "learning_rates", "option_sweep", "word_sweep")
 CASES = [
-    *((kind, domains) for kind in OF_DOMAINS for domains in (2, 12, 30)),
+    *((kind, domains) for kind in OF_DOMAINS for domains in (2, 30)),
     *((kind, 30) for kind in (*OF_SYSTEMS, "proportion_words")),
 ]
 UNREADABLE = [("ambiguity", 30), ("gate_use", 30), ("proportion_histograms", 30), ("tsne", 30), ("word_sweep", 30)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 from method_forms import CONFIGS, FORM_OF_BUILDER, FORMS
 from torch import Tensor
 
@@ -27,7 +27,7 @@ TOY_OPTIONS = {"latent_depth": {"initial_logit": 0.0}}
 every_form = pytest.mark.parametrize("name", FORMS)
 # Compiling takes seconds.
 every_builder = pytest.mark.parametrize(
-    "name", fast_cases(FORM_OF_BUILDER.values(), FORM_OF_BUILDER["waldm"], FORM_OF_BUILDER["dmoe"])
+    "name", chosen_cases(FORM_OF_BUILDER.values(), FORM_OF_BUILDER["waldm"], FORM_OF_BUILDER["dmoe"])
 )
 # Each norm with other kernels, not the product of both: that would take twice the time.
 both_norms = pytest.mark.parametrize(("norm", "kernels"), [("pre", "cpu"), ("post", "plain")], indirect=["kernels"])

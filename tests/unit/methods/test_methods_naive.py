@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from against_reference import TOLERANCE, both_types, gradients, reached
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 from reference import losses as slow_losses
 from reference import naive_waldm as slow
 from reference.transformer import Shape
@@ -156,7 +156,7 @@ def test_a_reloaded_model_computes_something_else(random_method: Any, make_batch
     assert differences["naive_waldm"] > 0.1
 
 
-@pytest.mark.parametrize("builder", fast_cases(["naive_waldm", "waldm"], "naive_waldm"))
+@pytest.mark.parametrize("builder", chosen_cases(["naive_waldm", "waldm"], "naive_waldm"))
 def test_what_was_validated_is_not_what_is_loaded(make_spec: Any, toy_task: Path, tmp_path: Path, builder: str) -> None:
     spec = make_spec(builder, max_updates=3, validate_every=3, average_checkpoints=0)
     train_run(spec, toy_task, tmp_path / "run", device="cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from fast_cases import fast_cases
+import yaml
+from chosen_cases import chosen_cases
 
 from mdnmt import gpu
 from mdnmt.errors import DataError
@@ -70,7 +72,7 @@ def test_a_failure_stops_only_what_starts_from_it(tmp_path: Path) -> None:
     assert log_of(tmp_path / "logs", jobs[0]).read_text().split() == ["fail", str(tmp_path / "bad")]
 
 
-@pytest.mark.parametrize("how", fast_cases(["deadline", "ctrl-c"], "ctrl-c"))
+@pytest.mark.parametrize("how", chosen_cases(["deadline", "ctrl-c"], "ctrl-c"))
 def test_all_jobs_are_asked_to_save_when_the_time_is_up_or_somebody_stops(tmp_path: Path, how: str) -> None:
     jobs = [job(tmp_path, name, name="sleep") for name in ("a", "b")]
     # Longer than the processes need to start, so that both are at work.
@@ -106,15 +108,22 @@ def test_a_campaign_has_every_translation_and_what_exhibits_read() -> None:
     kinds = {step.arguments[0] for one in found.jobs for step in one.steps}
     assert kinds == {"train", "decode", "score", "analyse"}
     assert {step.arguments[0] for step in found.before} == {"fetch-weights", "predict-labels"}
-    rules = resolve(ROOT / "config", "rules", ROOT / "resources" / "corpora")
-    more = [
-        step.arguments
-        for one in campaign_of(rules, result_paths(rules, Path("r")), [], [], []).jobs
-        for step in one.steps
-    ]
-    assert any("ter" in words for words in more) and any(words[0] == "word-accuracy" for words in more)
     starts = {one.after for one in found.jobs} - {""}
     assert starts and starts <= runs.keys()
+
+
+def test_words_and_further_metrics_are_steps_of_their_run(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    tables = {
+        "synthetic-words2": {"task": "synthetic-2"},
+        "mdnmt-systems": {"task": "synthetic-2", "metrics": ["bleu", "ter"]},
+    }
+    counted = {"title": "T", "description": "D.", "tasks": ["synthetic-2"], "methods": ["mixed"], "tables": tables}
+    (tmp_path / "config/studies/counted.yaml").write_text(yaml.safe_dump(counted), encoding="utf-8")
+    study = resolve(tmp_path / "config", "counted", ROOT / "resources" / "corpora")
+    [job] = campaign_of(study, result_paths(study, tmp_path), [], [], []).jobs
+    assert any("ter" in step.arguments for step in job.steps)
+    assert "word-accuracy" in {step.arguments[0] for step in job.steps}
 
 
 def test_processes_share_a_card_by_slots_and_one_that_wants_it_alone_waits(

@@ -89,7 +89,7 @@ def explained(study: Study, options: Options) -> dict[tuple[str, str, str], Expl
     return {(*row, one.key): one for row in rows for one in explain(study, options, *row)}
 
 
-@pytest.mark.parametrize("name", ["paper", "smoke", "replication-deep", "replication-controls", "rules"])
+@pytest.mark.parametrize("name", ["paper", "smoke", "replication-deep", "replication-controls"])
 def test_what_is_said_to_set_an_option_stands_there_and_decides(name: str) -> None:
     texts: dict[str, list[str]] = {}
     for (_, _, key), one in explained(*resolve_options(CONFIG, name, Path("nowhere"))).items():

@@ -37,12 +37,12 @@ def test_compiled_losses_are_those_of_plain_training(
     losses = {}
     for compile in ("off", "default"):
         sizes = {"dropout": 0.0, "encoder_layers": 1, "decoder_layers": 1}
-        spec = make_spec(architecture=sizes, compile=compile, log_every=1, max_updates=4, validate_every=4)
+        spec = make_spec(architecture=sizes, compile=compile, log_every=1, max_updates=2, validate_every=2)
         train_run(spec, toy_task, tmp_path / compile, device="cpu")
         records = read_metrics(RunPaths(tmp_path / compile).metrics)
         losses[compile] = [one["losses"] for one in records if one.get("split") == "train"]
         assert records[0]["compile"] == compile
-    assert len(losses["off"]) == len(losses["default"]) == 4
+    assert len(losses["off"]) == len(losses["default"]) == 2
     for plain, other in zip(losses["off"], losses["default"], strict=True):
         assert other == pytest.approx(plain, rel=1e-4)
 

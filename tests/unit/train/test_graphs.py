@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 import torch
+from chosen_cases import chosen_cases
 from recorded_update import Recording
 from torch import Tensor
 
@@ -89,7 +90,7 @@ def make(make_spec: Any, name: str, **training: Any) -> Any:
 
 @pytest.mark.usefixtures("recorder")
 @pytest.mark.parametrize(("precision", "accumulate"), [("fp32", 1), ("bf16", 2)])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", chosen_cases(FAMILIES, "waldm", "dmoe", "latent-depth"))
 def test_replayed_a_run_has_the_bytes_of_an_eager_one(
     name: str, precision: str, accumulate: int, make_spec: Any, task: Path, tmp_path: Path
 ) -> None:
@@ -101,7 +102,7 @@ def test_replayed_a_run_has_the_bytes_of_an_eager_one(
 
 
 @pytest.mark.usefixtures("recorder")
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", chosen_cases(FAMILIES, "waldm", "dmoe", "latent-depth"))
 def test_most_updates_of_packed_batches_are_replayed(name: str, make_spec: Any, task: Path, tmp_path: Path) -> None:
     spec = make(make_spec, name, layout="packed", precision="bf16")
     graphs = train(spec, task, tmp_path / "graphs", graphs="on")

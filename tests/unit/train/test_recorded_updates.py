@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 from golden.golden_runs import METHODS, options
 from recorded_update import Recording, frozen
 from torch import Tensor
@@ -130,7 +130,7 @@ CASES: list[tuple[Layout, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("case", fast_cases(CASES, *(case for case in CASES if case[1] in FAST)))
+@pytest.mark.parametrize("case", chosen_cases(CASES, *(case for case in CASES if case[1] in FAST)))
 def test_a_recorded_update_is_right_for_another_batch(case: tuple[Layout, str, str]) -> None:
     layout, name, precision = case
     with using("plain"):

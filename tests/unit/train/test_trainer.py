@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from fast_cases import fast_cases
+from chosen_cases import chosen_cases
 from safetensors import safe_open
 
 from mdnmt.checkpoints.store import CheckpointStore
@@ -86,7 +86,7 @@ def test_two_updates_equal_those_made_by_hand(make_spec: Any, toy_task: Path, tm
         assert torch.allclose(found[name], value, rtol=1e-4, atol=1e-6), name
 
 
-@pytest.mark.parametrize("builder", fast_cases(["transformer", "waldm"], "waldm"))
+@pytest.mark.parametrize("builder", chosen_cases(["transformer", "waldm"], "waldm"))
 def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path, tmp_path: Path, builder: str) -> None:
     spec = make_spec(builder, max_updates=24, validate_every=8, architecture={"dropout": 0.0})
     paths = train(spec, toy_task, tmp_path)

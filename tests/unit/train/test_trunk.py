@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chosen_cases import chosen_cases
 
 from mdnmt.errors import Interrupted
 from mdnmt.fsio import read_json
@@ -54,7 +55,7 @@ def lengths(make_spec: Any) -> Any:
     return spec
 
 
-@pytest.mark.parametrize("final", ["average", "best"])
+@pytest.mark.parametrize("final", chosen_cases(["average", "best"], "average"))
 def test_a_longer_run_continues_from_a_shorter_one_and_gives_the_same_bits(
     lengths: Any, toy_task: Path, tmp_path: Path, final: str
 ) -> None:
@@ -94,8 +95,8 @@ def test_an_interrupted_run_goes_on_from_its_own_checkpoint(lengths: Any, toy_ta
     [
         {"learning_rate": 1e-3},
         {"schedule": "polynomial", "decay_updates": None},
-        {"patience": 3},
-        {"max_tokens": 300},
+        pytest.param({"patience": 3}, marks=pytest.mark.long),
+        pytest.param({"max_tokens": 300}, marks=pytest.mark.long),
     ],
 )
 def test_runs_that_differ_in_more_than_their_length_share_nothing(

@@ -15,16 +15,16 @@ ctranslate2 = pytest.importorskip("ctranslate2", reason="CTranslate2 is an optio
 
 FORMS: list[tuple[str, dict[str, Any]]] = [
     ("transformer", {"norm": "pre", "share_embeddings": "all"}),
-    ("transformer", {"norm": "post", "share_embeddings": "none"}),
     ("transformer", {"norm": "pre", "share_embeddings": "decoder", "size": "enlarged"}),
     ("multitask", {"norm": "post"}),
+    ("transformer", {"norm": "post", "share_embeddings": "none"}),
     ("domain_tag", {"tag_position": "first", "share_embeddings": "all"}),
     ("domain_tag", {"tag_position": "last"}),
 ]
 
 
 @pytest.mark.parametrize(
-    ("builder", "options"), [FORMS[0], *(pytest.param(*form, marks=pytest.mark.slow) for form in FORMS[1:])]
+    ("builder", "options"), [*FORMS[:3], *(pytest.param(*form, marks=pytest.mark.long) for form in FORMS[3:])]
 )
 def test_forced_scores_and_translations_are_ours(
     builder: str,

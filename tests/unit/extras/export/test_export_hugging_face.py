@@ -16,18 +16,18 @@ transformers = pytest.importorskip("transformers", reason="transformers is an op
 
 FORMS: list[tuple[str, dict[str, Any], str]] = [
     ("transformer", {"norm": "pre", "share_embeddings": "all"}, "PegasusForConditionalGeneration"),
+    ("transformer", {"norm": "post", "share_embeddings": "none", "size": "enlarged"}, "MarianMTModel"),
+    ("domain_tag", {"tag_position": "last", "norm": "post"}, "MarianMTModel"),
     ("transformer", {"norm": "pre", "share_embeddings": "none"}, "PegasusForConditionalGeneration"),
     ("transformer", {"norm": "post", "share_embeddings": "all"}, "MarianMTModel"),
-    ("transformer", {"norm": "post", "share_embeddings": "none", "size": "enlarged"}, "MarianMTModel"),
     ("multitask", {"norm": "post", "share_embeddings": "decoder"}, "MarianMTModel"),
     ("domain_tag", {"tag_position": "first", "share_embeddings": "all"}, "PegasusForConditionalGeneration"),
-    ("domain_tag", {"tag_position": "last", "norm": "post"}, "MarianMTModel"),
 ]
 
 
 @pytest.mark.parametrize(
     ("builder", "options", "class_name"),
-    [FORMS[0], *(pytest.param(*form, marks=pytest.mark.slow) for form in FORMS[1:])],
+    [*FORMS[:3], *(pytest.param(*form, marks=pytest.mark.long) for form in FORMS[3:])],
 )
 def test_forced_scores_and_translations_are_ours(
     builder: str,
