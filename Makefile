@@ -69,9 +69,7 @@ synthetic: setup
 	@echo "The report is ready, open results/synthetic/report.html"
 
 long: setup-dev synthetic
-	$(BIN)/mdnmt verify --quiet
-	$(BIN)/mdnmt verify --quiet docs/replication/estimates-bundle
-	$(BIN)/mdnmt verify --quiet docs/replication/controls-bundle
+	for bundle in docs/replication/*bundle; do $(BIN)/mdnmt verify --quiet $$bundle || exit 1; done
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m long
 	$(BIN)/python -m pytest -rs tests/long --ignore tests/long/test_long_fuzz.py --ignore tests/long/test_long_code.py
 	MDNMT_EDITS=300 $(BIN)/python -m pytest -rs -s tests/long/test_long_code.py
