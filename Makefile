@@ -87,7 +87,7 @@ slurm: setup-dev
 
 test: setup-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs -m "not slow and not long"
-	@echo "These were the fast tests. All of them: make test-all. Formatting, types and house rules: make check."
+	@echo "These were the fast tests. The slow ones too: make test-all. Formatting, types and house rules: make check."
 
 test-all: setup-dev
 	@$(BIN)/mdnmt comet --make-environment

@@ -17,8 +17,4 @@ def chosen_cases(cases: Iterable[Any], *chosen: Any) -> list[Any]:
     cases = list(cases)
     if unknown := [case for case in chosen if case not in cases]:
         raise ValueError(f"no such cases: {unknown}")
-    return [case if case in chosen else _marked(case) for case in cases]
-
-
-def _marked(case: Any) -> Any:
-    return pytest.param(case, marks=pytest.mark.long)
+    return [case if case in chosen else pytest.param(case, marks=pytest.mark.long) for case in cases]

@@ -373,13 +373,9 @@ THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "content", "said"),
-    [*THROUGH_SNAKEMAKE[:4], *(pytest.param(*one, marks=pytest.mark.long) for one in THROUGH_SNAKEMAKE[4:])],
-)
-def test_snakemake_says_it_in_one_line_and_plans_nothing(
-    project: Project, file: str, content: bytes, said: str
-) -> None:
+@pytest.mark.parametrize("mistake", chosen_cases(THROUGH_SNAKEMAKE, *THROUGH_SNAKEMAKE[:4]))
+def test_snakemake_says_it_in_one_line_and_plans_nothing(project: Project, mistake: tuple[str, bytes, str]) -> None:
+    file, content, said = mistake
     path = project.path(f"config/{file}")
     good = path.read_bytes()
     path.write_bytes(content)

@@ -40,6 +40,8 @@ def test_every_rule_is_run_somewhere(finished: Project) -> None:
     made = finished.path(".snakemake/metadata").rglob("*")
     run = {json.loads(path.read_text("utf-8"))["rule"] for path in made if path.is_file()}
     assert rules == run | RUN_BY.keys() | TARGETS and not run & RUN_BY.keys()
+    modules = {name for name in RUN_BY.values() if name.startswith("test_workflow")}
+    assert modules <= {path.stem for path in Path(__file__).parent.glob("*.py")}
 
 
 def test_labels_are_predicted_where_a_table_asks_for_them(project: Project) -> None:
