@@ -289,7 +289,9 @@ class _Reader:
         elif isinstance(node, ast.ImportFrom):
             self._import_from(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            self.data |= set(self.sources.data.get(node.value, ()))
+            # A text of the package that happens to be the name of a plug-in does not stand for the plug-in's files.
+            if self.inside is not None or node.value.partition(".")[0] == self.sources.root.name:
+                self.data |= set(self.sources.data.get(node.value, ()))
             self.data |= {path for path in self.sources.data.get(self.package, ()) if path.name == node.value}
             if self.inside is not None:
                 self.imports |= {node.value} & self.sources.files.keys()

@@ -112,6 +112,20 @@ def test_files_that_a_module_names_belong_to_it(pack: Path, root: str, file: str
     assert (Sources(pack).hash(f"pack.{root}") != before) == changes
 
 
+def test_the_files_of_a_plug_in_are_not_those_of_a_module_that_has_its_name_as_a_text(pack: Path) -> None:
+    # With nothing kept, as after an installation: once, every plan beside a plugins/README.md ended in a traceback.
+    (pack / "near.py").write_text("FOLDER = 'plugins'\n")
+    before = Sources(pack).hash("pack.near")
+    (pack / "__pycache__").mkdir()  # hashes are kept there
+    (plugins := pack.parent / "plugins").mkdir()
+    for name in ("__init__.py", "README.md"):
+        (plugins / name).write_text("")
+    sources = Sources(pack)
+    sources.add("plugins", plugins)
+    assert sources.data["plugins"]
+    assert sources.hash("pack.near") == before
+
+
 def test_a_missing_module_is_named(pack: Path) -> None:
     with pytest.raises(ModuleNotFoundError, match=r"pack\.nothing"):
         Sources(pack).hash("pack.nothing")

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from preforked import preforked
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = {"economy": "bank rate price growth index survey", "law": "bank court rule party judge order"}
@@ -82,7 +83,13 @@ def local_corpus(name: str, folder: str) -> dict[str, object]:
 
 
 class Project:
-    """A working copy of the workflow in a temporary folder."""
+    """A working copy of the workflow in a temporary folder.
+
+    Attributes:
+        is_checkout: has the package in `src`, which is the one that runs.
+    """
+
+    is_checkout = False
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -149,13 +156,27 @@ class Project:
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project."""
+        return self._run(self.environment, *command)
+
+    def _run(self, environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+        program = shutil.which(command[0], path=environment["PATH"]) or command[0]
         return subprocess.run(
-            command, cwd=self.folder, env=self.environment, text=True, capture_output=True, check=False, timeout=300
+            [program, *command[1:]],
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            capture_output=True,
+            check=False,
+            timeout=300,
         )
+
+    def run_forked(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the project, whose `mdnmt` and `snakemake` start in milliseconds (tests/preforked.py)."""
+        return self._run(preforked(fresh=self.is_checkout).reaching(self.environment), *command)
 
     def mdnmt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a verb in the project."""
-        return self.run(sys.executable, "-m", "mdnmt.cli", *arguments)
+        return self.run_forked("mdnmt", *arguments)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start Snakemake in a process group of its own, as a terminal would, and return the process."""
@@ -172,7 +193,7 @@ class Project:
 
     def snakemake(self, *arguments: str, status: int = 0) -> str:
         """Run Snakemake to its end and return what it printed."""
-        done = self.run(sys.executable, "-m", "snakemake", *arguments)
+        done = self.run_forked("snakemake", *arguments)
         assert done.returncode == status, done.stdout + done.stderr + self._latest_logs()
         return done.stdout + done.stderr
 
@@ -195,7 +216,7 @@ class Project:
 
     def plan(self, *arguments: str) -> Plan:
         """Return what Snakemake would make now."""
-        done = self.run(sys.executable, "-m", "snakemake", "--cores", "2", "--summary", *arguments)
+        done = self.run_forked("snakemake", "--cores", "2", "--summary", *arguments)
         assert done.returncode == 0, done.stderr
         return Plan.parse(done.stdout)
 

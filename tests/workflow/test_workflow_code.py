@@ -20,7 +20,7 @@ def checkout(project: Project) -> Project:
     # With its bytecode, so that not every test compiles the package; what is being written there is left out.
     being_written = shutil.ignore_patterns("*.pyc.*", ".*")
     shutil.copytree(ROOT / "src" / "mdnmt", project.path("src/mdnmt"), ignore=being_written)
-    project.environment["PYTHONPATH"] = str(project.path("src"))
+    project.is_checkout = True
     return project
 
 
@@ -115,7 +115,7 @@ def test_the_code_of_a_block_trains_nothing_and_is_noted_beside_the_numbers(chec
 
 
 def test_the_package_of_another_checkout_makes_nothing(checkout: Project) -> None:
-    del checkout.environment["PYTHONPATH"]
+    checkout.is_checkout = False
     printed = checkout.snakemake("-n", status=1)
     assert "the package that runs is " in printed and str(checkout.path("src/mdnmt")) in printed
     checkout.environment["MDNMT_OTHER_PACKAGE"] = "1"

@@ -51,7 +51,7 @@ def test_what_is_printed_makes_only_what_prints_it(project: Project) -> None:
 
 
 def test_plotting_code_is_no_input(finished: Project) -> None:
-    printed = finished.run(sys.executable, "-m", "snakemake", "--cores", "2", "--detailed-summary").stdout
+    printed = finished.run_forked("snakemake", "--cores", "2", "--detailed-summary").stdout
     inputs = {name for line in printed.splitlines()[1:] for name in line.split("\t")[4].split(",")}
     assert inputs and all(name.startswith(("results/", "resources/corpora/")) or not name for name in inputs)
 

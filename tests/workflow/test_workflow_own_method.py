@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 
 import pytest
 import yaml
@@ -49,7 +48,7 @@ def test_the_method_of_the_page_becomes_a_row_of_the_table(project: Project) -> 
     # The same where snakemake is started in another folder.
     (elsewhere := project.path("other")).mkdir()
     place = ("--snakefile", str(project.path("Snakefile")), "--directory", str(project.folder))
-    done = project.run("env", "-C", str(elsewhere), sys.executable, "-m", "snakemake", "-n", "--cores", "1", *place)
+    done = project.run_forked("env", "-C", str(elsewhere), "snakemake", "-n", "--cores", "1", *place)
     assert second in done.stdout + done.stderr
     project.edit(MODULE, *reversed(edit))
     assert project.plan().outputs == {}

@@ -9,13 +9,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from preforked import preforked
 from unit.config_docs.pages import EXCEPTIONS, MANUAL, ROOT, blocks, commands
 from workflow.publisher import archives, publishing
 from workflow.snakemake_project import SIZES, TASK, TRAINING, WORDS, Project, made_once, write_corpus
@@ -96,11 +96,7 @@ def _make_demo(project: Project) -> None:
     for name in ("Makefile", "pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, project.folder)
     shutil.copytree(ROOT / "docs" / "replication", project.path("docs/replication"))
-    # The environment of the tests in the place of the user's, finished so that `make setup` leaves it alone.
-    project.path(".venv").mkdir()
-    project.path(".venv/bin").symlink_to(Path(sys.executable).parent)
-    for stamp in ("installed", "installed-dev"):
-        project.path(f".venv/{stamp}").write_text("cpu\n")
+    make_environment(project)
     project.environment["BROWSER"] = "true"  # `make serve` opens one
     project.write("config/tasks/demo-en-fr.yaml", TASK)
     small = {"architecture": {**SIZES, "share_embeddings": "all"}, "training": TRAINING}
@@ -125,13 +121,23 @@ def _make_demo(project: Project) -> None:
     shell(project, "make demo")
 
 
+def make_environment(project: Project) -> None:
+    """Let `mdnmt` of the project's environment start fast; `make setup` finds it finished and leaves it alone."""
+    environment = project.path(".venv")
+    environment.mkdir(exist_ok=True)
+    (environment / "bin").unlink(missing_ok=True)
+    (environment / "bin").symlink_to(preforked().programs)
+    for stamp in ("installed", "installed-dev"):
+        (environment / stamp).write_text("cpu\n")
+
+
 def shell(project: Project, script: str) -> None:
     """Run a script to its end; the first command that fails is the error."""
     strict = "set -euo pipefail\ntrap 'echo \"FAILED: $BASH_COMMAND\" >&2' ERR\n"
     done = subprocess.run(
         ["bash", "-c", strict + script],
         cwd=project.folder,
-        env=project.environment,
+        env=preforked().reaching(project.environment),
         text=True,
         capture_output=True,
         check=False,
@@ -145,7 +151,7 @@ def shell_until(project: Project, command: str, expected: str) -> None:
     with subprocess.Popen(
         ["bash", "-c", f"exec 2>&1; {command}"],
         cwd=project.folder,
-        env=project.environment,
+        env=preforked().reaching(project.environment),
         text=True,
         stdout=subprocess.PIPE,
         start_new_session=True,
@@ -165,6 +171,7 @@ def shell_until(project: Project, command: str, expected: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_of_the_page_work(name: str, demo: Project, tmp_path: Path) -> None:
     project = demo.copy(tmp_path / "project")
+    make_environment(project)
     project.environment["BROWSER"] = "true"
     run = next(project.path("results/runs/demo-en-fr/mixed").iterdir()).relative_to(project.folder)
     task = next(project.path("results/tasks").glob("*/task.json")).parent.relative_to(project.folder)

@@ -10,6 +10,7 @@ command has a process of its own, as in real life, and can be killed at any mome
 from __future__ import annotations
 
 import array
+import atexit
 import contextlib
 import hashlib
 import importlib
@@ -17,28 +18,44 @@ import json
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 SOCKET = "MDNMT_PREFORKED"  # in the environment of a client: the server's socket
 KILL = ".kill.json"  # in the working directory: which verb is killed, and at which event
-CLIENT = f"""#!{sys.executable} -IS
+# Read when a library is imported; who sets another value than the server has gets a Python of its own.
+AT_IMPORT = ("PYTHONPATH", "HF_HOME", "HF_ENDPOINT")
+CLIENT = """#!{python} -IS
 import os, socket, json, sys, array
+if any(os.environ.get(name, "") != value for name, value in {at_import!r}.items()):
+    os.environ["PATH"] = os.environ["PATH"].replace(os.path.dirname(__file__) + ":", "")
+    os.execv({python!r}, [{python!r}, "-m", {program!r}, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX) as link:
-    link.connect(os.environ[{SOCKET!r}])
-    words = json.dumps(["mdnmt", os.getcwd(), sys.argv[1:]]).encode()
+    link.connect(os.environ[{variable!r}])
+    request = json.dumps([{program!r}, os.getcwd(), sys.argv[1:], dict(os.environ)], ensure_ascii=True).encode()
     fds = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
-    link.sendmsg([len(words).to_bytes(8, "big")], fds)
-    link.sendall(words)
+    link.sendmsg([len(request).to_bytes(8, "big")], fds)
+    link.sendall(request)
     status = int(link.recv(16) or b"1")
 if status < 0:
     os.kill(os.getpid(), -status)
 sys.exit(status)
+"""
+# The Python of a fork, as far as others ask for `sys.executable`.
+PYTHON = """#!/bin/sh
+case "$1 $2" in
+"-m snakemake") shift 2; exec {folder}/snakemake "$@" ;;
+"-m mdnmt" | "-m mdnmt.cli") shift 2; exec {folder}/mdnmt "$@" ;;
+esac
+exec {python} "$@"
 """
 
 
@@ -53,14 +70,20 @@ class Server:
 
     def __init__(self, folder: Path, source: Path | None = None, *, fresh: bool = False) -> None:
         folder.mkdir(parents=True)
-        self.socket, client = folder / "socket", folder / "bin" / "mdnmt"
-        client.parent.mkdir()
-        client.write_text(CLIENT)
-        client.chmod(0o755)
-        path = os.pathsep.join([str(client.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
-        self.environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", SOCKET: str(self.socket)}
+        self.socket, self.programs = folder / "socket", folder / "bin"
+        self.programs.mkdir()
+        at_import = {name: os.environ.get(name, "") for name in AT_IMPORT} | {"PYTHONPATH": str(source or "")}
+        known = {"python": sys.executable, "at_import": {} if fresh else at_import, "variable": SOCKET}
+        texts = {name: CLIENT.format(program=name, **known) for name in ("mdnmt", "snakemake")}
+        texts["python"] = PYTHON.format(python=sys.executable, folder=self.programs)
+        texts["activate"] = f"export PATH={self.programs}:$PATH\n"  # so that the folder can stand for an environment's
+        for name, text in texts.items():
+            (self.programs / name).write_text(text)
+            (self.programs / name).chmod(0o755)
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.environment = self.reaching({**os.environ, "PATH": path, "PYTHONPATH": at_import["PYTHONPATH"]})
+        self.environment["OMP_NUM_THREADS"] = "1"
         self.environment.pop("SNAKEMAKE_PROFILE", None)
-        self.environment["PYTHONPATH"] = str(source or "")
         self.process = subprocess.Popen(
             [sys.executable, __file__, str(self.socket), *(["fresh"] if fresh else [])],
             env=self.environment,
@@ -71,10 +94,15 @@ class Server:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n"
 
+    def reaching(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment with the clients before other programs, and what they need."""
+        path = f"{self.programs}{os.pathsep}{environment['PATH']}"
+        return {**environment, "PATH": path, SOCKET: str(self.socket)}
+
     def run(self, program: str, folder: Path, *words: str) -> tuple[int, str]:
         """Run `mdnmt` or `snakemake` in a folder; return the status and all that it printed."""
         log = folder / ".printed"
-        request = json.dumps([program, str(folder), words]).encode()
+        request = json.dumps([program, str(folder), words, self.environment]).encode()
         with log.open("wb") as printed, socket.socket(socket.AF_UNIX) as link, Path(os.devnull).open() as nothing:
             link.connect(str(self.socket))
             files = array.array("i", [nothing.fileno(), printed.fileno(), printed.fileno()])
@@ -94,8 +122,18 @@ class Server:
         self.process.wait()
 
 
+@cache
+def preforked(*, fresh: bool = False) -> Server:
+    """Return the server of this process, started when it is first needed; `fresh` as in `Server`."""
+    folder = Path(tempfile.mkdtemp(prefix="mdnmt-preforked-"))
+    server = Server(folder / "server", fresh=fresh)
+    atexit.register(shutil.rmtree, folder)
+    atexit.register(server.close)
+    return server
+
+
 def _receive(link: socket.socket) -> tuple[Any, list[int]]:
-    """Return what a client asks for (program, folder, words), and its standard files."""
+    """Return what a client asks for (program, folder, words, environment), and its standard files."""
     header, ancillary, _, _ = link.recvmsg(8, socket.CMSG_SPACE(3 * array.array("i").itemsize))
     files = array.array("i")
     for _, _, data in ancillary:
@@ -132,8 +170,10 @@ def _armed(words: list[str]) -> int:
 
 def _act(link: socket.socket, mains: dict[str, Callable[[list[str]], Any]], request: Any, files: list[int]) -> None:
     """In a process of its own: do what a client asks for, in a child, and answer with the child's status."""
-    program, folder, words = request
+    program, folder, words, environment = request
     os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
     event = _armed(words) if program == "mdnmt" else 0
     child = os.fork()
     if child == 0:
@@ -158,12 +198,20 @@ def _act(link: socket.socket, mains: dict[str, Callable[[list[str]], Any]], requ
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status if isinstance(status, int) else int(status is not None))
+    handle = os.pidfd_open(child)
+    if link in select.select([link, handle], [], [])[0]:
+        os.kill(child, signal.SIGTERM)  # the client is gone
     _, ended = os.waitpid(child, 0)
     with contextlib.suppress(OSError):
         link.sendall(str(os.waitstatus_to_exitcode(ended)).encode())
 
 
 def _import_all() -> dict[str, Callable[[list[str]], Any]]:
+    import matplotlib.backends.backend_pdf
+    import matplotlib.backends.backend_svg
+    import matplotlib.figure
+    import pandas  # noqa: F401  (these and SciPy are imported by what needs them, a second each)
+    import scipy.stats  # type: ignore[import-untyped]  # noqa: F401
     import setuptools  # noqa: F401  (before anything imports distutils)
     import smart_open  # noqa: F401  (Snakemake imports these two late, which is 40% of a start with nothing to do)
     import snakemake.cli
