@@ -207,9 +207,6 @@ def _act(link: socket.socket, mains: dict[str, Callable[[list[str]], Any]], requ
 
 
 def _import_all() -> dict[str, Callable[[list[str]], Any]]:
-    import matplotlib.backends.backend_pdf
-    import matplotlib.backends.backend_svg
-    import matplotlib.figure
     import pandas  # noqa: F401  (these and SciPy are imported by what needs them, a second each)
     import scipy.stats  # type: ignore[import-untyped]  # noqa: F401
     import setuptools  # noqa: F401  (before anything imports distutils)

@@ -226,6 +226,7 @@ def pack(path: Path, spec: RunSpec) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_in_tiny_size_everything_runs_on_a_cpu_of_a_bare_machine(make_spec: Any, tmp_path: Path) -> None:
     tree = tmp_path / "tree"  # without .git
     for name in ("src", "config", "benchmarks"):
