@@ -157,6 +157,7 @@ def test_the_console_is_silent_and_nothing_is_asked_of_the_network(chromium: Chr
     assert (max(paper) < 100) == dark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_the_page_never_scrolls_sideways(chromium: Chromium, page: Path, width: int) -> None:
     chromium.open(page, width=width)
@@ -211,6 +212,7 @@ def test_a_link_to_what_is_folded_unfolds_it(chromium: Chromium, page: Path) -> 
     assert chromium.run("location.hash") == address
 
 
+@pytest.mark.slow
 def test_it_prints(chromium: Chromium, page: Path) -> None:
     chromium.open(page)
     assert chromium.printed().startswith(b"%PDF")

@@ -49,6 +49,7 @@ def update(spec: Any, task: Path, batches: Sequence[Any], tokens: int, workers: 
     return {"norm": found.norms, **named}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", list(METHODS))
 def test_unequal_workers_have_the_gradient_of_one(make_spec: Any, toy_task: Path, tmp_path: Path, builder: str) -> None:
     spec = make_spec(builder, architecture={"dropout": 0.0, **METHODS[builder]}, clip_norm=0.01)

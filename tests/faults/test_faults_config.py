@@ -143,6 +143,7 @@ def complaint(project: Project, bad: BadConfig, read: Callable[[], Any]) -> str:
     return f"{bad.label}: {wanting} is not in: {said}" if wanting or "\n" in said else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", chosen_cases(FILES, "config.yaml", "methods/transformer.yaml", "cluster.yaml"))
 def test_each_mistake_in_a_file_is_one_line_with_file_and_key(project: Project, file: str) -> None:
     found = mistakes_in(project.path("config"), file)
@@ -292,6 +293,7 @@ TRAPS: dict[str, tuple[bytes, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", [STUDY, TASK, LAW, "methods/transformer.yaml"])
 @pytest.mark.parametrize("trap", list(TRAPS))
 def test_what_is_no_configuration_is_refused_in_one_line(project: Project, file: str, trap: str) -> None:

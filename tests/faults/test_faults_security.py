@@ -83,6 +83,7 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
             yield ast.unparse(node.func), node
 
 
+@pytest.mark.slow
 def test_no_module_can_run_what_it_reads() -> None:
     for path in SOURCES:
         tree = ast.parse(path.read_text())

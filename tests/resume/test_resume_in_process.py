@@ -147,6 +147,7 @@ def whole(form: str, spec: Any, wholes: dict[str, RunPaths], toy_task: Path) -> 
 
 
 # One that writes a line of training, and the last; the next test visits all, with every form.
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dmoe"], indirect=True)
 @pytest.mark.parametrize("update", chosen_cases([5, UPDATES], 5))
 def test_stopped_once(spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path, update: int) -> None:
@@ -180,6 +181,7 @@ class Death(BaseException):
 
 
 # Its gate, losses, accumulation and bf16 are most of what a resume could lose.
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dmoe"], indirect=True)
 @pytest.mark.parametrize(
     "place", chosen_cases(["before the save", "in the save", "after the save", "at the end"], "in the save")
@@ -221,6 +223,7 @@ def test_killed_around_a_checkpoint(
     assert outcome(paths) == outcome(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dmoe"], indirect=True)
 def test_a_finished_run_started_again_changes_nothing(
     spec: Any, whole: RunPaths, toy_task: Path, tmp_path: Path
@@ -252,6 +255,7 @@ def test_weights_overwritten_in_place_do_not_come_back_as_the_runs_own(
 
 
 # Every kind of damage to every file: tests/unit/checkpoints/test_checkpoint_store.py.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     chosen_cases(
@@ -287,6 +291,7 @@ def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(
     assert outcome(paths) == outcome(wholes["waldm"])
 
 
+@pytest.mark.slow
 def test_with_every_checkpoint_damaged_nothing_is_begun_anew(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec(max_updates=UPDATES)
     with signal_after(6), pytest.raises(Interrupted):

@@ -130,6 +130,7 @@ def test_a_run_that_stops_says_where_and_leaves_the_sentences(
     assert sorted(folder.name for folder in RunPaths(tmp_path).checkpoints.iterdir()) == ["update-00000004"]
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_status_2_and_one_line(
     spec: Any, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +144,7 @@ def test_the_command_ends_with_status_2_and_one_line(
 
 
 # At 4 a training line is written before its gradient shows.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     chosen_cases(
@@ -179,6 +181,7 @@ def test_rolled_back_it_is_the_run_without_the_batch(
 
 
 # Before, at and behind the broken updates 6 and 9 (which come up again as others), and at validations.
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", chosen_cases([1, 5, 6, 8, 9, 10], 9))
 def test_stopped_anywhere_and_resumed_it_is_the_same(spec: Any, toy_task: Path, tmp_path: Path, stopped: int) -> None:
     rows = [longest(toy_task, batches_of(spec, toy_task)[place]) for place in (5, 8)]
@@ -215,6 +218,7 @@ def test_it_gives_up_when_it_breaks_again_and_again(spec: Any, toy_task: Path, t
     assert len(events(RunPaths(tmp_path), "rollback")) == MAX_ROLLBACKS
 
 
+@pytest.mark.slow
 def test_the_choice_is_no_part_of_a_run_and_changes_nothing_in_one_that_goes_well(
     spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:

@@ -243,6 +243,7 @@ def test_a_reader_that_goes_away_is_no_bug() -> None:
     assert (process.wait(), said) == (141, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize(
     "arguments",

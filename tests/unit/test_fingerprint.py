@@ -23,6 +23,7 @@ def test_it_is_what_the_docstring_says_and_stays_so() -> None:
     assert fingerprint("task", {"a": 1}) == hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(PLAIN)
 def test_one_spelling_for_one_value(value: object) -> None:
@@ -31,6 +32,7 @@ def test_one_spelling_for_one_value(value: object) -> None:
     assert canonical_json(json.loads(text)) == text
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), PLAIN, min_size=2))
 def test_order_of_keys_does_not_count(value: dict[str, object]) -> None:

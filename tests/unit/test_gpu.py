@@ -69,6 +69,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_jobs_started_together_have_cards_of_their_own_and_a_third_waits() -> None:
     first, second = job(), job()
     taken = {line(first), line(second)}

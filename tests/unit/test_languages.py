@@ -142,6 +142,7 @@ def test_scripts_without_spaces_are_seen_in_the_text() -> None:
     assert spaceless_script("한국어를 말합니다") is None and spaceless_script("") is None
 
 
+@pytest.mark.slow
 def test_no_letter_is_of_two_scripts() -> None:
     every = [re.compile(f"[{ranges}]") for ranges in SCRIPTS.values()]
     letters = (chr(code) for code in (*range(0xD800), *range(0xE000, 0x30000)))

@@ -93,6 +93,7 @@ def test_a_verb_of_the_folder_is_run_and_listed(write_plugin: Write, capsys: pyt
     assert "plugins/broken.py:1: cannot be imported" in said and said.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["ffn_block", "bridge", "output_layer"])
 def test_a_block_takes_the_place_of_a_part(write_plugin: Write, part: str, capfd: pytest.CaptureFixture[str]) -> None:
     plain = make("transformer").model.state_dict().keys()
@@ -110,6 +111,7 @@ def test_a_block_takes_the_place_of_a_part(write_plugin: Write, part: str, capfd
         os.environ.pop(plugins.VARIABLE, None)
 
 
+@pytest.mark.slow
 def test_a_loss_is_added_to_those_of_a_method(write_plugin: Write, capfd: pytest.CaptureFixture[str]) -> None:
     path = write_plugin("shrink.py", LOSS)
     architecture = validate("domain_tag", {"losses": ["shrink"]}, where="x")
@@ -122,6 +124,7 @@ def test_a_loss_is_added_to_those_of_a_method(write_plugin: Write, capfd: pytest
         os.environ.pop(plugins.VARIABLE, None)
 
 
+@pytest.mark.slow
 def test_a_run_with_a_block_and_a_loss_is_trained_and_keeps_their_code(
     write_plugin: Write, tmp_path: Path, make_spec: Any, toy_task: Path
 ) -> None:

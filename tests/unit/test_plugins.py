@@ -197,6 +197,7 @@ def test_a_method_of_the_package_has_no_code_in_its_address() -> None:
     assert {name: dict(code_of(name)) for name in methods.BUILDERS} == {name: {} for name in methods.BUILDERS}
 
 
+@pytest.mark.slow
 def test_a_method_that_no_commit_has_is_treated_like_a_plug_in(tmp_path: Path) -> None:
     def git(*words: str) -> None:
         author = ("-c", "user.name=n", "-c", "user.email=e@x.invalid")
@@ -258,6 +259,7 @@ def test_an_edit_makes_another_run_beside_the_old_one(write_plugin: Write, tmp_p
         addresses(OWN)
 
 
+@pytest.mark.slow
 def test_a_run_records_its_own_code_and_is_used_with_no_other(
     write_plugin: Write, tmp_path: Path, make_spec: Any, toy_task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +284,7 @@ def test_a_run_records_its_own_code_and_is_used_with_no_other(
     assert again["model_sha256"] == record["model_sha256"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

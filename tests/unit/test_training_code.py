@@ -81,6 +81,7 @@ def lines(verb: str, run: Path, task: Path, out: Path, capsys: Any, monkeypatch:
     return [line for line in capsys.readouterr().err.splitlines() if "other code" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["decode", "translate", "analyse", "measure", "serve", "export"])
 def test_a_verb_says_in_one_line_that_other_code_trained_the_run(
     verb: str, run: Path, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any,
@@ -92,6 +93,7 @@ def test_a_verb_says_in_one_line_that_other_code_trained_the_run(
     assert str(run) in line and "mdnmt retrain mixed" in line and "accept_code_change" in line
 
 
+@pytest.mark.slow
 def test_equivalent_code_is_the_same_code(run: Path, edited: Path, equivalents: Path) -> None:
     record = json.loads(RunPaths(run).record.read_text())
     here = training_code.training_code(record["spec"]["builder"])

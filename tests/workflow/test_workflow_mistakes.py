@@ -20,6 +20,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", chosen_cases(MISTAKES, MISTAKES[-1]), ids=lambda mistake: mistake[2])
 def test_one_line_and_no_traceback(fresh: Project, mistake: tuple[str, str, str, str]) -> None:
     file, old, new, said = mistake
@@ -30,6 +31,7 @@ def test_one_line_and_no_traceback(fresh: Project, mistake: tuple[str, str, str,
     assert "methods" in line if "method" in said else file in line
 
 
+@pytest.mark.slow
 def test_mistaken_option_of_the_command_line(fresh: Project) -> None:
     printed = fresh.snakemake("-n", "--config", "seeds=-1", status=1)
     assert "Traceback" not in printed

@@ -134,6 +134,7 @@ def test_parameters_of_one_domain_are_those_that_no_other_shares(random_method: 
     assert parameters_of_a_domain(plain, 3) == {}
 
 
+@pytest.mark.slow
 def test_the_verb_measures_each_run_in_a_process_of_its_own(
     runs: dict[str, Path], toy_task: Path, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def expected(data: TaskData, side: str) -> list[tuple[str, int, int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("builder", "name", "sides"),
     [
@@ -149,6 +150,7 @@ def test_gates_are_means_over_real_words_of_each_domain() -> None:
     assert MeanGates().values(("law",)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("builder", "slots"), [("domain_aware_attention", ["economy", "law"]), ("dmoe", [])])
 def test_the_verb_names_what_training_ties_to_domains(
     builder: str, slots: list[str], run: Any, toy_task: Path, tmp_path: Path

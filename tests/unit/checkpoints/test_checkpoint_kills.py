@@ -68,6 +68,7 @@ def die_at(step: int, action: Action, store: CheckpointStore) -> bool:
     return status == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "marks_200"),
     [

@@ -62,6 +62,7 @@ def test_tied_tensors_are_stored_once_and_tied_again(tmp_path: Path) -> None:
     assert loaded["count"].item() == 13
 
 
+@pytest.mark.slow
 def test_the_bytes_depend_on_tensors_and_metadata_alone() -> None:
     # Another process with another hash seed: the library's own metadata order differs from process to process.
     program = (

@@ -118,6 +118,7 @@ def test_seeds_as_number_and_as_list() -> None:
     assert StudyConfig.model_validate({**value, "seeds": [0, 7]}).seed_list == (0, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[", "- "])
 def test_values_that_are_nested_very_deep_are_one_line(text: str, tmp_path: Path) -> None:
     path = tmp_path / "deep.yaml"

@@ -34,6 +34,7 @@ def in_a_fresh_clone(command: str) -> ProjectConfig:
     return project(parse_config(arguments[3:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [

@@ -34,6 +34,7 @@ def test_every_file_has_a_kind() -> None:
     assert {path for _, path in FILES} == set(CONFIG.rglob("*.yaml")) - generated
 
 
+@pytest.mark.slow
 def test_every_file_validates_and_names_its_schema() -> None:
     validators, wrong = {kind: validator(kind) for kind in KINDS}, []
     for kind, path in FILES:

@@ -74,6 +74,7 @@ def test_make_targets_exist() -> None:
     assert [f"{page.name}: make {word}" for page, word in named if word not in make_targets()] == []
 
 
+@pytest.mark.slow
 def test_verbs_exist() -> None:
     texts = {page: "\n".join([*commands(page), *spans(page)]) for page in PAGES}
     pattern = r"(?:^|[ |`])mdnmt ([a-z][a-z-]+)(?![\w:])"
@@ -228,6 +229,7 @@ def source_texts() -> str:
     return "\n".join(texts)
 
 
+@pytest.mark.slow
 def test_error_lines_of_troubleshooting_are_those_of_the_code() -> None:
     others = [ROOT / "envs/setup.sh", ROOT / "envs/drift.py", *ROOT.glob("workflow/rules/*.smk")]
     known = "\n".join([source_texts(), *(path.read_text(encoding="utf-8") for path in others)])

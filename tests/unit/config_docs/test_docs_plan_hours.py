@@ -19,6 +19,7 @@ def test_every_paper_has_hours() -> None:
     assert [row[0] for row in ROWS] == ["jiang2020", "zhang2021", "song2026", "phan2022", "paper"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", chosen_cases(ROWS, ROWS[1]), ids=lambda row: row[0])
 def test_the_hours_are_those_of_the_plan(
     row: tuple[str, str, str, str],

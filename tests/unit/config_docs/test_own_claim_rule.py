@@ -89,6 +89,7 @@ def test_the_rule_decides_is_planned_and_told(project: Path) -> None:
     assert set(design.rows) == {"demo-en-fr/mixed", "demo-en-fr/waldm-edc"}
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_rule_judges_anew_and_a_comment_does_not(project: Path) -> None:
     rule, hashes = project / "plugins/balance.py", []
     text = rule.read_text(encoding="utf-8")

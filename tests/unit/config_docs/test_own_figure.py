@@ -75,6 +75,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_figure_and_the_table_are_made_and_known_everywhere(project: Path) -> None:
     done = run(project, "-c", SCRIPT)
     assert done.returncode == 0, done.stderr
@@ -91,6 +92,7 @@ def test_the_figure_and_the_table_are_made_and_known_everywhere(project: Path) -
     assert found["table_code"][0] != found["table_code"][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

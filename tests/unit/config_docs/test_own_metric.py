@@ -58,6 +58,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_metric_is_known_everywhere(project: Path) -> None:
     expected = CHRF(word_order=2).corpus_score(HYPOTHESES, [REFERENCES]).score
     (project / "lines.json").write_text(json.dumps([REFERENCES, HYPOTHESES]), encoding="utf-8")
@@ -72,6 +73,7 @@ def test_the_metric_is_known_everywhere(project: Path) -> None:
     assert f"B {expected:.2f}" in compared
 
 
+@pytest.mark.slow
 def test_a_formula_of_ones_own_is_scored_and_tested(project: Path) -> None:
     name = "plugins/same_ending.py"
     (project / name).write_text(named_files(DOCS_METRIC)[name], encoding="utf-8")

@@ -266,6 +266,7 @@ def whole_archives() -> list[bytes]:
     return [*packed, zip_bytes(members), deb(lzma.compress(plain)), deb(gzip.compress(plain), "data.tar.gz")]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     whole=st.sampled_from(whole_archives()),

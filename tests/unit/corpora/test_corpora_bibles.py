@@ -165,6 +165,7 @@ def test_a_language_without_a_package_is_named(tmp_path: Path) -> None:
         pairs(tmp_path, {**quran(script([]), ""), "quran-chinese-1.0.0.tgz": {"other": b""}}, QURAN, "en", "zh")
 
 
+@pytest.mark.slow
 @settings(deadline=None)  # the first one loads the dictionaries of OpenCC
 @given(
     data=st.one_of(

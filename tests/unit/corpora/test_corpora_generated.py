@@ -206,6 +206,7 @@ def test_no_two_chinese_words_are_alike() -> None:
     assert len({word for one in cues for word in kinds(one, "zh")}) == 40 + 10 + 10 + 63 * 1000
 
 
+@pytest.mark.slow
 def test_jieba_finds_words_in_it_and_they_close_up_again() -> None:
     lines = [chinese for chinese, _ in pairs(toy(), "zh", "en")][:200]
     tokens = [tokenise(line, "zh", "jieba") for line in lines]
@@ -214,6 +215,7 @@ def test_jieba_finds_words_in_it_and_they_close_up_again() -> None:
     assert len(set(sizes)) > 1, "characters alone need no segmenter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["toy-song-en-zh", "toy-zhang-zh-en"])
 def test_a_toy_task_is_made(name: str, tmp_path: Path) -> None:
     task = load_task(CONFIG, name)

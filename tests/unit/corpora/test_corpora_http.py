@@ -303,6 +303,7 @@ def test_a_redirect_is_followed_with_its_range(serve: Any, tmp_path: Path) -> No
     assert [request.get("Range") for request in site.requests] == [None, None, "bytes=90000-", "bytes=90000-"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cuts=st.lists(st.integers(0, len(SHORT)), max_size=6),

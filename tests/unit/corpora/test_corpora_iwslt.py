@@ -177,6 +177,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     assert grows(made) < 1.3
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_a_set(tmp_path: Path) -> None:
     def made(count: int):
         sides = {
@@ -193,6 +194,7 @@ PIECES += [b"\n", b"\xff", b"\xc3", b"\xa9", b"\0", b'<seg id="1">', b"<!DOCTYPE
 PIECES += [b'<?xml version="1.0" encoding="']
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(*[st.lists(st.sampled_from(PIECES) | st.binary(max_size=3)).map(b"".join)] * 4, st.integers(1, 9))
 def test_any_bytes_give_pairs_or_a_clear_line(de: bytes, en: bytes, one: bytes, other: bytes, block: int) -> None:

@@ -26,6 +26,7 @@ def blocks(data: bytes, size: int) -> Iterator[bytes]:
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
+@pytest.mark.slow
 @given(
     st.lists(VALUES, max_size=5) | st.dictionaries(st.text(max_size=3), VALUES, max_size=5),
     st.integers(1, 9),

@@ -105,6 +105,7 @@ def test_a_layout_without_sets_of_its_own_has_none(tmp_path: Path) -> None:
         assert read_held_out("parallel", archive, "valid", "de", "en", EUROPARL) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [tgz, zipped])
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, pack) -> None:
     def made(count: int):
@@ -113,6 +114,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, pack) -> None:
     assert grows(made) < 1.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [tgz, zipped])
 def test_any_damage_to_an_archive_gives_pairs_or_a_clear_line(tmp_path: Path, pack) -> None:
     path = pack(tmp_path / "whole", {DE: many(40, "de"), EN: many(40, "en")})

@@ -186,6 +186,7 @@ PIECES += [b'<tuv xml:lang="en">', b'<tuv xml:lang="fr">', b"<!-- x -->", b'<!DO
 PIECES += [b"<!DOCTYPE tmx [<!ENTITY x 'y'>]>", b'<?xml version="1.0" encoding="', b"<?pi ?>", b"\0"]
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=3)).map(b"".join), st.integers(1, 9))
 def test_any_bytes_give_pairs_or_a_clear_line(data: bytes, block: int) -> None:

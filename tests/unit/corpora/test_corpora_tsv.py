@@ -76,6 +76,7 @@ def test_one_packed_table_is_a_corpus(tmp_path: Path) -> None:
     assert corpus_of(path, options(file="titles.tsv.gz"), "en", "fr") == CorpusText([("a", "b")], None, None)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
     def made(count: int):
         folder = tmp_path / str(count)
@@ -86,6 +87,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
     assert grows(made) < 1.3
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.sampled_from([b"\t", b"\n", b'"', b"a", b"\r", b"en", b"fr"]) | st.binary(max_size=3)).map(b"".join),

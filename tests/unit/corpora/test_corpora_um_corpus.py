@@ -100,6 +100,7 @@ def test_other_languages_are_refused(tmp_path: Path) -> None:
         pairs_of(zipped(tmp_path / "a.zip", ARCHIVE), options(), "en", "fr")
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
     def made(count: int):
         text = "".join(f"line {number} {'x' * 80}\n第{number}条{'法' * 30}\n" for number in range(count))
@@ -111,6 +112,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
 PIECES = ["(1) ", "Laws", " test data", "News", "\n", "a", "甲", "\r", "\ufeff"]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     *[st.lists(st.sampled_from(PIECES).map(str.encode) | st.binary(max_size=3)).map(b"".join)] * 2, st.integers(1, 9)

@@ -121,6 +121,7 @@ def test_every_hypothesis_ends_at_the_greatest_length(
     assert all(not {Vocab.pad, Vocab.bos, Vocab.eos} & set(one.ids) for one in found)
 
 
+@pytest.mark.slow
 def test_the_batch_may_be_cut_anywhere(random_method: Any) -> None:
     method = random_method("waldm", vocab=12, encoder_layers=1, decoder_layers=1)
     whole = fast_search(method, SOURCES, Decoding(beam_size=3))

@@ -52,6 +52,7 @@ def word_by_word(model: Transformer, source: list[int], target: list[int], label
     return len(target), nll, right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernels", chosen_cases(["cpu", "plain"], "cpu"), indirect=True)
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_every_model_is_asked_what_decoding_asks(random_method: Any, builder: str) -> None:
@@ -117,6 +118,7 @@ def test_numbers_are_those_of_validation_on_the_same_text(run: Path, toy_task: P
         assert expected[domain]["ppl"] > 1
 
 
+@pytest.mark.slow
 def test_the_verbs_write_them_beside_the_translations_and_among_the_scores(
     run: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +186,7 @@ def test_likelihoods_that_do_not_fit_are_one_line(
         write_likelihoods(hyp, Likelihoods("9-x", {"law": replace(one, nll=(1.0, math.nan, 1.0, 1.0))}))
 
 
+@pytest.mark.slow
 def test_a_run_that_needs_the_domain_is_told_it(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     train_run(make_spec("domain_tag", max_updates=4, validate_every=4), toy_task, tmp_path, device="cpu")
     translator, data = Translator(tmp_path, CPU), TaskData.load(toy_task)

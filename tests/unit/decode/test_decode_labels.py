@@ -93,6 +93,7 @@ def decoded(run: Path, task: Path, out: Path, labels: str, *more: str) -> dict[s
     return {name: (out / f"hyp.{name}.txt").read_text().splitlines() for name in ("economy", "law")}
 
 
+@pytest.mark.slow
 def test_the_verb_tells_each_sentence_its_label(tagged: Path, told_task: Path, tmp_path: Path) -> None:
     data, translator = TaskData.load(told_task), Translator(tagged, CPU)
 

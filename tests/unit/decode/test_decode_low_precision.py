@@ -50,6 +50,7 @@ def test_eight_bits_hold_the_largest_number_of_a_row_exactly() -> None:
 
 
 # Rounding to bf16 and to 8 bits exchanges the same modules: every form with the coarser one.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "precision"),
     [*product(FORMS, ("fp32", "int8")), *((name, "bf16") for name in FORM_OF_BUILDER.values())],
@@ -94,6 +95,7 @@ def test_double_precision_and_other_devices_keep_their_own_products(random_metho
         prepare_for_decoding(model.to("meta"), "int8")
 
 
+@pytest.mark.slow
 def test_translations_do_not_depend_on_the_number_of_threads(random_method: Any) -> None:
     method = random_method("waldm", vocab=200, model_dim=32, num_heads=2, dtype=torch.float32)
     generator = np.random.default_rng(0)

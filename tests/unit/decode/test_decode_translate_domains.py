@@ -95,6 +95,7 @@ def refuse_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mdnmt.decode.translator.load_model", loaded)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", chosen_cases(FAMILIES, "domain-tag", "waldm"))
 @pytest.mark.parametrize("batch_lines", ["64", "3"])
 def test_a_mixed_text_is_translated_as_each_domain_alone(
@@ -239,6 +240,7 @@ def test_a_saved_classifier_computes_the_same(toy_task: Path, tmp_path: Path) ->
             load(path)
 
 
+@pytest.mark.slow
 def test_labels_do_not_change_with_the_batch(run_of: Any) -> None:
     """All sentences in one batch of the search, and each alone, give equal translations."""
     translator = Translator(run_of("damha-dmoe-domain"), CPU)

@@ -64,6 +64,7 @@ def joined(lines: list[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
+@pytest.mark.slow
 @both_forms
 def test_the_verb_and_the_class_agree_and_every_load_gives_the_same(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -134,6 +135,7 @@ def test_every_sentence_is_translated_with_the_label_of_its_own_domain(
     assert seen == [[1, 1, 1], [0, 0, 0], [0, 1, 0], None]
 
 
+@pytest.mark.slow
 def test_bytes_that_are_not_text_are_named_by_line(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_sentence_too_long_is_named_by_its_line_of_the_input(
         assert status == 2 and "line 5: has 1500 pieces, the model takes 1023" in err
 
 
+@pytest.mark.slow
 def test_the_test_set_of_a_task(run: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = json.dumps({"beam_size": 3, "nbest": 2, "max_sentences": 4})
     arguments = ["decode", "--run", str(run), "--task", str(toy_task), "--device", "cpu"]
@@ -165,6 +168,7 @@ def test_the_test_set_of_a_task(run: Path, toy_task: Path, tmp_path: Path, capsy
         assert [[one["text"] for one in line] for line in lines] == [[o.text for o in found] for found in expected]
 
 
+@pytest.mark.slow
 @both_forms
 def test_the_arrays_give_what_segmenting_the_text_gives(
     run: Path, toy_task: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,6 +190,7 @@ def test_the_arrays_give_what_segmenting_the_text_gives(
         assert seen[label] == [array.tolist() for array in arrays] and len(arrays) == 5
 
 
+@pytest.mark.slow
 def test_without_the_packages_that_segment(
     run: Path, toy_task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from mdnmt.train.device_watch import DeviceWatch
 READS = ("cpu", "tolist", "__bool__", "__float__", "__int__")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", ["transformer", "waldm", "domain_aware_attention", "dmoe"])
 def test_a_step_is_waited_for_once(
     monkeypatch: pytest.MonkeyPatch, random_method: Any, make_batch: Any, builder: str

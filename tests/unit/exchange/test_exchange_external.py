@@ -84,6 +84,7 @@ def facts(made: Path, name: str) -> StudyFacts:
             return read_facts(study, bundle, root)
 
 
+@pytest.mark.slow
 def test_its_scores_and_tests_are_recomputed_from_its_translations(made: Path) -> None:
     assert files(made / "open") == {"scores.json", "hyp/hyp.economy.txt", "hyp/hyp.law.txt", "hyp/sums.json"}
     every = found(made / "open")
@@ -92,6 +93,7 @@ def test_its_scores_and_tests_are_recomputed_from_its_translations(made: Path) -
     assert any(",bleu,,100." in row or ",bleu,,99.99" in row for row in numbers)
 
 
+@pytest.mark.slow
 def test_a_changed_translation_is_found(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made / "open", tmp_path / "open")
     whole, root = Bundle(tmp_path / "open"), tmp_path / "forged" / "results"
@@ -111,6 +113,7 @@ def test_a_changed_translation_is_found(made: Path, tmp_path: Path) -> None:
     assert "studies/tiny/significance/jiang2020-table2" in differs
 
 
+@pytest.mark.slow
 def test_translations_that_may_not_be_passed_on_stay_out(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert files(made / "closed") == {"scores.json"}
     every = found(made / "closed")
@@ -158,6 +161,7 @@ def stored(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "store"
 
 
+@pytest.mark.slow
 def test_push_and_pull_take_the_translations_along(
     made: Path, stored: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_run_without_weights_does_not_replace_a_bundled_one(made: tuple[Path, 
     assert bundle_finished(made[1], places, bundle)[0] == [name]
 
 
+@pytest.mark.slow
 def test_likelihoods_are_bundled_only_if_a_table_tests_them(made: tuple[Path, Study], project: Path) -> None:
     places = result_paths(made[1], Path("results"))
     for test in Path("results/runs/tiny").glob("*/*/test-*"):
@@ -138,6 +139,7 @@ def test_likelihoods_are_bundled_only_if_a_table_tests_them(made: tuple[Path, St
     assert set(bundle_finished(made[1], places, bundle)[0]) == set(bundle.runs), "left out, they leave the bundle again"
 
 
+@pytest.mark.slow
 def test_runs_that_the_study_no_longer_has_leave_the_bundle_on_request(
     made: tuple[Path, Study], project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +160,7 @@ def test_runs_that_the_study_no_longer_has_leave_the_bundle_on_request(
     assert set((project / "bundle").rglob("*.tar.xz")) == archives
 
 
+@pytest.mark.slow
 def test_the_plan_counts_bundled_runs_as_done(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bundle", "tiny", "--bundle", "docs/replication/bundle", "--runs-only"]) == 0
     shutil.rmtree("results/runs")

@@ -33,6 +33,7 @@ def test_the_command_line_overrides_the_file() -> None:
             read_given(CONFIG, None, [pair])
 
 
+@pytest.mark.slow
 def test_a_job_opens_the_same_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given = read_given(CONFIG, "smoke", ["seeds=[4, 5]", "finished_only=true"])

@@ -18,6 +18,7 @@ from mdnmt.studies.result_paths import result_paths
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_the_page_shows_runs_and_the_rows_that_are_trained(tmp_path: Path) -> None:
     study = make_project(tmp_path / "project")
     make_runs(tmp_path / "project", study, "mixed")
@@ -33,6 +34,7 @@ def test_the_page_shows_runs_and_the_rows_that_are_trained(tmp_path: Path) -> No
     assert "## Claims" in page
 
 
+@pytest.mark.slow
 def test_runs_of_other_studies_are_left_out(tmp_path: Path) -> None:
     study = make_project(tmp_path / "project")
     make_runs(tmp_path / "project", study, "mixed")
@@ -45,6 +47,7 @@ def test_runs_of_other_studies_are_left_out(tmp_path: Path) -> None:
     assert len(bundle.runs) == 4 and "| tiny | `mixed` | 1, 2, 3 |" in page
 
 
+@pytest.mark.slow
 def test_exhibits_of_a_task_without_bundled_runs_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

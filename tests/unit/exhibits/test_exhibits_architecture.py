@@ -143,6 +143,7 @@ def spec(*methods: str) -> ArchitectureSpec:
     return ArchitectureSpec(title="Architecture", systems=tuple(system(method) for method in methods))
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn_the_same_each_time_and_described_in_words() -> None:
     pictures = []
     for _ in range(2):
@@ -158,6 +159,7 @@ def test_the_figure_is_drawn_the_same_each_time_and_described_in_words() -> None
     assert "trained by: proportion." in words and "Loss proportion: L_mix" in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", ["jiang2020", "zhang2021", "song2026", None])
 def test_no_text_leaves_the_figure_or_covers_another(paper: str | None) -> None:
     others = ("wdc-wl", "ldspslv", "naive-edc", "padvl", "domain-tag")

@@ -117,6 +117,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", chosen_cases(KINDS, "domain_attention", "tsne", "option_sweep"))
 def test_files_carry_their_provenance_and_are_the_same_twice(kind, analysed, tmp_path):
     spec = parse_figure(json.dumps(spec_of(kind, analysed, tmp_path)))
@@ -141,6 +142,7 @@ def test_files_carry_their_provenance_and_are_the_same_twice(kind, analysed, tmp
     assert str(tmp_path) not in json.dumps(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_to_draw_gives_a_page_that_says_why(kind, tmp_path):
     absent = {"label": "DSA", "missing": "needs UM-Corpus: register"}
@@ -310,6 +312,7 @@ def test_panels_of_different_seeds_name_them(analysed, tmp_path):
     assert "E/DC $x_1$, seed 8" in " ".join(text.split()) and "of the model of seed" not in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_long_task_title_does_not_run_into_the_figure(kind, analysed, tmp_path):
     spec = spec_of(kind, analysed, tmp_path) | {"task": "A task with a very long title of its own " * 2}

@@ -126,6 +126,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_text_is_on_the_page_at_the_papers_size(kind: str, folder: Path) -> None:
     figure, _ = drawn(spec(kind, folder))
@@ -196,6 +197,7 @@ def test_top_words_are_those_with_the_highest_mean(folder: Path) -> None:
     assert domain_attention.top_words(words, 1, 1) == [["rare"], ["bank"]]
 
 
+@pytest.mark.slow
 def test_each_domain_has_its_experts_layer_by_layer(folder: Path) -> None:
     figure, words = drawn(spec("gate_use", folder))
     gates = json.loads((folder / "gates.json").read_text())
@@ -225,6 +227,7 @@ def test_curves_have_the_panels_that_are_asked_for(panels: list[str], folder: Pa
     assert len([axes for axes in figure.axes if axes.lines]) == len(panels)
 
 
+@pytest.mark.slow
 def test_dots_stand_at_the_share_that_is_right(folder: Path) -> None:
     figure, words = drawn(spec("ambiguity", folder))
     dots = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
@@ -247,6 +250,7 @@ def test_an_option_has_a_mark_for_each_seed_and_a_line_through_their_means(folde
     assert "1.00 at 1." in words  # at 1, evenness is whole
 
 
+@pytest.mark.slow
 def test_a_script_that_no_font_has_is_said_to_be_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figure_style, "_families", lambda: ["DejaVu Sans"])
     sentences = json.loads((folder / "sentences.json").read_text())

@@ -61,6 +61,7 @@ def expected_verdict(values: list[float], number: float, differs: str | None) ->
     return "reproduced" if away <= 0.5 + slack <= least + 0.005 else "inconclusive"
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     systems(),

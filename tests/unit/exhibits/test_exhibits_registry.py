@@ -62,6 +62,7 @@ def test_kinds_have_hashes_of_their_own() -> None:
     assert registry.table_code("scores") == code_hash("mdnmt.report.write_table", "mdnmt.exhibits.tables.scores")
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_only_to_draw() -> None:
     script = (
         "import sys; from mdnmt.exhibits.registry import figure_class; from mdnmt.config.exhibit_kinds import kinds_in;"
@@ -127,6 +128,7 @@ def test_a_name_for_a_system_that_the_figure_does_not_show_is_refused() -> None:
         PaperFigure.model_validate(figure)
 
 
+@pytest.mark.slow
 def test_all_figures_of_all_papers_have_options_that_their_kinds_know() -> None:
     for name in ("paper", "smoke", "synthetic"):
         study = resolve(ROOT / "config", name, ROOT / "resources" / "corpora")

@@ -59,6 +59,7 @@ def shown(value):
 SCORES = st.floats(0.5, 60).map(lambda x: round(x, 3))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 3).flatmap(

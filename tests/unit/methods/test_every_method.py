@@ -45,6 +45,7 @@ def make_method() -> Any:
     return make
 
 
+@pytest.mark.slow
 @every_form
 @both_norms
 def test_token_by_token_decoding_equals_the_whole(make_method: Any, name: str, norm: str) -> None:
@@ -70,6 +71,7 @@ def test_every_parameter_is_registered_trained_clipped_and_saved(make_method: An
     )
 
 
+@pytest.mark.slow
 @every_builder
 def test_a_training_step_has_no_graph_break(make_method: Any, make_batch: Any, name: str) -> None:
     method = make_method(name, dtype=torch.float32, dropout=0.0, attention_dropout=0.0)
@@ -94,12 +96,14 @@ def test_a_training_step_has_no_graph_break(make_method: Any, make_batch: Any, n
         assert one is None or (one - other).abs().max() <= 1e-5 * (1.0 + one.abs().max())
 
 
+@pytest.mark.slow
 @every_form
 @both_norms
 def test_packed_batches_give_the_same_losses_and_gradients(make_method: Any, name: str, norm: str) -> None:
     checks.check_packing(partial(make_method, name, norm=norm), NUM_DOMAINS)
 
 
+@pytest.mark.slow
 def test_the_methods_whose_batches_stay_padded() -> None:
     methods = {name: checks.random_method(config.builder, **config.architecture) for name, config in CONFIGS.items()}
     reasons = {name: why_padded(method, Training()) for name, method in methods.items()}

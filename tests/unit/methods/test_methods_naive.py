@@ -156,6 +156,7 @@ def test_a_reloaded_model_computes_something_else(random_method: Any, make_batch
     assert differences["naive_waldm"] > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", chosen_cases(["naive_waldm", "waldm"], "naive_waldm"))
 def test_what_was_validated_is_not_what_is_loaded(make_spec: Any, toy_task: Path, tmp_path: Path, builder: str) -> None:
     spec = make_spec(builder, max_updates=3, validate_every=3, average_checkpoints=0)

@@ -91,6 +91,7 @@ def millions(number: int) -> float:
     return round(number / 1e6, 1)
 
 
+@pytest.mark.slow
 def test_the_76_million_of_jiang_say_how_many_words_there_were() -> None:
     # The body of 512/1024 with 6 + 6 layers has 31.5 M, so that 44.5 M are left for the three tables of 512 columns:
     # 86.8 thousand rows of source, target and output in all, or 28.9 thousand types a language.

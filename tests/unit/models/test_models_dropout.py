@@ -76,6 +76,7 @@ def test_inside_the_experts() -> None:
     assert torch.allclose(experts(ones(1, WORDS, DIM), first_alone), ones(1, WORDS, DIM))
 
 
+@pytest.mark.slow
 def test_of_the_weights_of_attention() -> None:
     torch.manual_seed(1)
     words = torch.randn(1, 3, DIM, dtype=torch.float64)

@@ -79,6 +79,7 @@ def test_translation_and_training_see_the_same() -> None:
     torch.testing.assert_close(trained, translated, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_dropped_weights_are_dropped_in_the_gradient_as_well() -> None:
     q, k, v, mask = inputs(4, 6)
     parts = [x.clone().requires_grad_() for x in (q, k, v)]

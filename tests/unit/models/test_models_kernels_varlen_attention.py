@@ -107,6 +107,7 @@ def test_it_is_the_attention_of_each_sentence(is_causal: bool) -> None:
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_dropout_leaves_out_some_weights_and_keeps_the_mean() -> None:
     target, source = packings()
     parts = [x.detach() for x in heads()]

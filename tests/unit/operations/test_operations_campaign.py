@@ -48,6 +48,7 @@ def job(folder: Path, run: str, *, name: str = "write", after: str = "") -> Job:
     return Job(run=run, task="t", steps=(Step(arguments=(name, made), makes=(made,)),), after=after)
 
 
+@pytest.mark.slow
 def test_jobs_run_once_and_a_start_comes_before_what_starts_from_it(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "child", after="start"), job(tmp_path, "start"), job(tmp_path, "other")]
     said: list[str] = []
@@ -91,6 +92,7 @@ def _press_ctrl_c(files: list[Path]) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_a_campaign_has_every_translation_and_what_exhibits_read() -> None:
     smoke = resolve(ROOT / "config", "smoke", ROOT / "resources" / "corpora")
     places = result_paths(smoke, Path("results"))
@@ -126,6 +128,7 @@ def test_words_and_further_metrics_are_steps_of_their_run(tmp_path: Path) -> Non
     assert "word-accuracy" in {step.arguments[0] for step in job.steps}
 
 
+@pytest.mark.slow
 def test_processes_share_a_card_by_slots_and_one_that_wants_it_alone_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def text_of(capsys: pytest.CaptureFixture[str], *more: str) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_a_measured_card_gives_gpu_hours_and_its_memory(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "tiny", "--card", "H200", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -108,6 +109,7 @@ def found_by_make_gpu(card: str) -> dict[str, Any]:
     return {"tiny": False, "stages": {name: {"rows": rows} for name, rows in stages.items()}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("card", "key", "count"), [("NVIDIA H200", "h200", 7), ("NVIDIA L40S", "l40s", 1)])
 def test_make_gpu_extends_the_table(
     card: str, key: str, count: int, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -136,6 +138,7 @@ def test_make_gpu_extends_the_table(
     assert f"measured on an {card}" in text_of(capsys, "--card", key)
 
 
+@pytest.mark.slow
 def test_a_report_without_speeds_changes_nothing(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -238,6 +238,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_two_folders_become_a_study_with_one_command(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair(project / "texts/law", "train", 400, ("fr", "no"))
     pair(project / "texts/news", "train", 300, ("fr", "no"), end=".gz")
@@ -274,6 +275,7 @@ def test_chinese_gets_words_and_vocabularies_of_its_own(project: Path) -> None:
     assert study.methods == ("mixed", "waldm-edc") and resolve(Path("config"), "mine", Path("corpora")).makeable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lang", "letters", "limit"),
     [

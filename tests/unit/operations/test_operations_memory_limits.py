@@ -61,6 +61,7 @@ def test_what_trains_it_decides(huge: Project, monkeypatch: pytest.MonkeyPatch) 
         require_memory(study, places, None, "cpu")
 
 
+@pytest.mark.slow
 def test_models_that_fit_easily_are_not_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,12 +57,14 @@ def listed(capsys: pytest.CaptureFixture[str], *more: str) -> list[str]:
     return [line.partition(" MB  ")[2] for line in lines if " MB  " in line]
 
 
+@pytest.mark.slow
 def test_nothing_stale(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(capsys) == []
     assert main(["clean", "--stale", "--yes"]) == 0
     assert capsys.readouterr().out.startswith("nothing stale")
 
 
+@pytest.mark.slow
 def test_lists_exactly_what_no_study_names_and_removes_it_when_told_to(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +88,7 @@ def test_lists_exactly_what_no_study_names_and_removes_it_when_told_to(
     assert listed(capsys) == []
 
 
+@pytest.mark.slow
 def test_what_was_made_last_is_named_too(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     # A run with a seed of the command line, on data of a task that was changed since; and one that nothing names.
     made, data = add(project, f"results/runs/tiny/mixed/seed7-{OLD}"), add(project, f"results/tasks/tiny-{OLD}")
@@ -102,6 +105,7 @@ def test_what_was_made_last_is_named_too(project: Project, capsys: pytest.Captur
     assert made.is_dir() and data.is_dir()
 
 
+@pytest.mark.slow
 def test_runs_of_a_study_are_known_from_its_start(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run = add(project, f"results/runs/tiny/mixed/seed7-{OLD}")
     row = {"task": "tiny", "method": "mixed", "seed": "7", "run_dir": f"results/runs/tiny/mixed/seed7-{OLD}"}
@@ -109,6 +113,7 @@ def test_runs_of_a_study_are_known_from_its_start(project: Project, capsys: pyte
     assert listed(capsys, "--yes") == [] and run.is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alive", ["process", "lock"])
 def test_nothing_is_removed_while_a_snakemake_is_alive(
     project: Project, alive: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -133,6 +138,7 @@ def test_size_and_what_to_do_are_said(project: Project, capsys: pytest.CaptureFi
     ]
 
 
+@pytest.mark.slow
 def test_a_run_at_work_is_never_removed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     folder = add(project, f"results/runs/tiny/mixed/seed1-{OLD}")
     with RunLease(folder / "lease"):
@@ -151,6 +157,7 @@ def test_what_is_out_of_reach_is_kept(project: Project, capsys: pytest.CaptureFi
     assert listed(capsys) == [other]
 
 
+@pytest.mark.slow
 def test_a_mistake_in_any_study_removes_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     folder = add(project, f"results/tasks/tiny-{OLD}")
     project.path("config/studies/broken.yaml").write_text("title: x\n")
@@ -158,6 +165,7 @@ def test_a_mistake_in_any_study_removes_nothing(project: Project, capsys: pytest
     assert "config/studies/broken.yaml" in capsys.readouterr().err and folder.is_dir()
 
 
+@pytest.mark.slow
 def test_seeds_of_the_project_and_of_the_studies_are_both_kept(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,6 +195,7 @@ def test_a_lock_without_anybody_behind_it_is_opened(project: Project, capsys: py
     assert main(["unlock"]) == 0 and capsys.readouterr().out == ""
 
 
+@pytest.mark.slow
 def test_a_broken_study_hides_nothing_and_nothing_of_it_is_removed(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:

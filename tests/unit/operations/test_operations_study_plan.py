@@ -119,6 +119,7 @@ def test_a_resumed_run_is_measured_by_its_own_record(study: Study, capsys: pytes
     assert runs(plan(capsys))["tiny/mixed/seed2"]["train_source"].endswith("(run.json)")
 
 
+@pytest.mark.slow
 def test_a_run_that_has_begun_goes_by_its_own_speed(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [
         {"event": "start", "at_update": 0},
@@ -160,6 +161,7 @@ def test_a_run_out_of_a_bundle_is_measured_by_the_vocabulary_of_its_task(
     assert runs(plan(capsys))["tiny/mixed/seed2"]["train_source"].startswith("measured: seed 1 of the same run")
 
 
+@pytest.mark.slow
 def test_cells_are_ready_when_all_their_files_are(study: Study, capsys: pytest.CaptureFixture[str]) -> None:
     def table() -> dict[str, Any]:
         return next(one for one in plan(capsys)["tables"] if one["key"] == "jiang2020-table2")
@@ -224,6 +226,7 @@ def test_weights_that_are_not_here_are_named_with_the_cells_that_lack_them(
     assert f"[2] 9 of 27 cells cannot be made: {comet['reason']}" in text
 
 
+@pytest.mark.slow
 def test_where_there_is_slurm_its_jobs_compute(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -264,6 +267,7 @@ def test_the_study_of_the_config_file_is_the_default(study: Study, capsys: pytes
     assert json.loads(capsys.readouterr().out)["study"] == "tiny"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

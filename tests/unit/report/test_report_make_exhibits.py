@@ -70,6 +70,7 @@ def test_a_study_that_was_edited_since_it_was_planned_is_refused(demo: tuple[Exh
     assert made == []
 
 
+@pytest.mark.slow
 def test_by_hand_only_tables_figures_and_their_page_are_made_and_apart(tmp_path: Path) -> None:
     study = resolve(ROOT / "config", "demo", tmp_path / "corpora", provisional=True)
     exhibits = Exhibits(study, result_paths(study, tmp_path), "make demo")

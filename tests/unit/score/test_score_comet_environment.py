@@ -100,6 +100,7 @@ def test_without_its_environment_comet_says_how_to_make_it(
     assert not (tmp_path / "toy").exists()
 
 
+@pytest.mark.slow
 def test_one_module_alone_imports_the_library() -> None:
     found = set()
     for path in sorted((ROOT / "src" / "mdnmt").rglob("*.py")):

@@ -73,6 +73,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", CASES)
 def test_scores_of_text_are_those_of_sacrebleu(tmp_path: Path, lang: str) -> None:
     tokenizer, references, options = CASES[lang]

@@ -146,6 +146,7 @@ def test_the_interval_of_two_seeds_is_over_sentences() -> None:
     assert (found.low, found.high) == pytest.approx((0.9 - reach, 0.9 + reach), abs=0.08)
 
 
+@pytest.mark.slow
 def test_seeds_that_differ_in_opposite_directions_give_no_verdict(tmp_path: Path) -> None:
     task = make_task(tmp_path / "task", ("economy",))
     good, bad = (

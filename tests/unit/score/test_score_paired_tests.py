@@ -34,6 +34,7 @@ def told(folder: Path, outputs: list[list[str]], *options: str) -> list[dict[str
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "number", "metrics"),
     [("bs", 1000, ("bleu", "chrf")), ("bs", BLOCK + 300, ("bleu", "ter")), ("ar", 2 * BLOCK + 17, ("bleu", "chrf"))],

@@ -48,6 +48,7 @@ def test_scores_are_those_of_sacrebleu(
         assert (round(mine["score"], 15), mine["signature"]) == (one["score"], one["signature"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_comparisons_are_those_of_sacrebleu(
     files: dict[str, str], capsys: pytest.CaptureFixture[str], lang: str

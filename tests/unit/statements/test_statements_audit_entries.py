@@ -212,6 +212,7 @@ def ids(findings: Sequence[Finding]) -> list[str]:
     return [finding.id for finding in findings]
 
 
+@pytest.mark.slow
 def test_every_computed_entry_is_put_right_below() -> None:
     assert set(RIGHT) == {finding.id for finding in whole().findings if finding.computed and not finding.ours}
 

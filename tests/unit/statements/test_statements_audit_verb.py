@@ -53,6 +53,7 @@ def test_text_cannot_break_a_table(result: AuditResult) -> None:
     assert "| a \\| b, 8.86\\* \\<i> |" in told
 
 
+@pytest.mark.slow
 def test_json_is_the_whole_result_and_the_same_twice(tmp_path: Path, result: AuditResult) -> None:
     assert main(["audit", "--config", str(CONFIG), "--json", str(tmp_path / "a.json")]) == 0
     written = (tmp_path / "a.json").read_bytes()
@@ -67,6 +68,7 @@ def test_json_is_the_whole_result_and_the_same_twice(tmp_path: Path, result: Aud
     }
 
 
+@pytest.mark.slow
 def test_without_arguments_it_tells_everything(capsys: pytest.CaptureFixture[str], result: AuditResult) -> None:
     assert main(["audit", "--config", str(CONFIG)]) == 0
     told = capsys.readouterr().out
@@ -76,6 +78,7 @@ def test_without_arguments_it_tells_everything(capsys: pytest.CaptureFixture[str
     assert max(map(len, text(result, 80).splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_one_paper_can_be_asked_for_and_needs_no_torch() -> None:
     code = (
         "import sys; from mdnmt.cli import main; main(['audit', '--config', sys.argv[1], '--paper', 'zhang2021']);"

@@ -84,6 +84,7 @@ def lacks(claim: Claim, paper: str, study: Study) -> list[str]:
     return missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "paper"), [(name, paper) for paper in PAPERS for name in ("paper", paper)])
 def test_the_paper_study_and_that_of_one_paper_make_all_that_claims_read(name: str, paper: str) -> None:
     whole = study(name)
@@ -112,6 +113,7 @@ def test_the_bleu_of_a_claim_is_the_one_that_is_compared_with_print() -> None:
     assert claims_spec(study("paper"), "zhang2021", places()).printed_bleu["table3-zh-en"] == "bleu"
 
 
+@pytest.mark.slow
 def test_a_claim_is_decided_without_tables_that_the_study_leaves_out() -> None:
     spec = claims_spec(study("replication"), "jiang2020", places())
     labels = spec.claims["jiang-t5-labels-matter"]

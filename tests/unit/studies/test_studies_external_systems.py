@@ -176,6 +176,7 @@ def test_one_output_is_held_against_the_first_seed(project: Project) -> None:
     assert set(tests["systems"]["mixed"]) == {"5", "7"} and set(tests["systems"]["opus"]) == {"5"}
 
 
+@pytest.mark.slow
 def test_only_the_tables_that_it_names_have_a_row(project: Project) -> None:
     other = "jiang2020-table3"
     tables = {key: {"task": "tiny"} for key in (KEY, other, "song2026-table4")}

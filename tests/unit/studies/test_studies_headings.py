@@ -177,6 +177,7 @@ def test_a_table_on_another_task_is_after_the_paper(open_study: Study, tmp_path:
     assert report_selection.labels(open_study, "song2026-architecture")["place"] == "Figures 1 and 2"
 
 
+@pytest.mark.slow
 def test_text_that_stands_in_for_the_papers_is_after_it(tmp_path: Path) -> None:
     registry, smoke = (resolve(CONFIG, name, tmp_path) for name in ("registry", "smoke"))
     for study in (registry, smoke):
@@ -184,6 +185,7 @@ def test_text_that_stands_in_for_the_papers_is_after_it(tmp_path: Path) -> None:
         assert report_selection.labels(study, "jiang2020-table7")["place"] == "after Jiang et al., Table 7"
 
 
+@pytest.mark.slow
 def test_no_language_pair_stands_where_another_is_meant(open_study: Study, tmp_path: Path) -> None:
     """Every heading and title of every study names no pair but that of the task."""
     studies = [open_study, *(resolve(CONFIG, name, tmp_path) for name in ("demo", "registry", "smoke", "paper"))]

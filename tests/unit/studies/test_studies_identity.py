@@ -56,6 +56,7 @@ def test_words_for_people_change_no_address(project: Project, text: str) -> None
     assert addresses(look()) == before
 
 
+@pytest.mark.slow
 def test_order_of_keys_comments_and_places_change_no_address(project: Project) -> None:
     before = addresses(look())
     for path in project.path("config").rglob("*.yaml"):
@@ -103,6 +104,7 @@ def other(key: str, value: Any) -> Any:
 
 
 # The layout of batches changes rounding alone, as the device does.
+@pytest.mark.slow
 @pytest.mark.parametrize("key", sorted(set(Training.model_fields) - {"layout"}))
 def test_every_key_of_the_recipe_of_a_method_makes_its_runs_and_no_others(project: Project, key: str) -> None:
     own = {"schedule": "constant"} if key == "decay_updates" else {}
@@ -143,6 +145,7 @@ def test_every_option_of_a_task_makes_another_task_and_all_runs(project: Project
     assert all(before[name][0] != after[name][0] for name in before)
 
 
+@pytest.mark.slow
 def test_order_of_domains_and_content_of_text_count(project: Project) -> None:
     before = look().tasks["tiny"].fingerprint
     domains = yaml.safe_load(project.path(TASK).read_text())["domains"]
@@ -156,6 +159,7 @@ def test_order_of_domains_and_content_of_text_count(project: Project) -> None:
     assert len({before, turned, look().tasks["tiny"].fingerprint}) == 3
 
 
+@pytest.mark.slow
 def test_beam_and_analysis_have_addresses_of_their_own(project: Project) -> None:
     before = look()
     project.update(STUDY, decoding__beam_size=3)
@@ -172,6 +176,7 @@ def test_beam_and_analysis_have_addresses_of_their_own(project: Project) -> None
     assert runs(fewer) == runs(before)
 
 
+@pytest.mark.slow
 def test_more_seeds_keep_the_first(project: Project) -> None:
     before = runs(look())
     project.update(STUDY, seeds=3)
@@ -180,6 +185,7 @@ def test_more_seeds_keep_the_first(project: Project) -> None:
     assert runs(resolve(Path("config"), "tiny", Path("resources/corpora"), (1, 2, 3))) == after
 
 
+@pytest.mark.slow
 def test_a_method_may_have_more_seeds_than_the_others(project: Project) -> None:
     before = runs(look())
     project.update(STUDY, seeds=2, seeds_of={"mixed": 4})

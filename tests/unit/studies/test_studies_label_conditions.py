@@ -39,6 +39,7 @@ def needs_domain(name: str, method: MethodConfig) -> bool:
         return build(method.builder, options, VocabSizes(20, 20, True), 4).needs_domain
 
 
+@pytest.mark.slow
 def test_the_rows_are_exactly_the_methods_that_are_told_the_domain() -> None:
     own = load_study(CONFIG, "paper").tables[KEY].rows  # of readings that no paper prints a row for
     rows = [*load_paper(CONFIG, "mdnmt").tables["labels"].rows, *own]

@@ -104,6 +104,7 @@ def test_only_a_pair_of_models_is_built_to_compare_shapes(project: Project, monk
     assert sorted(built) == ["transformer", "waldm"]
 
 
+@pytest.mark.slow
 def test_every_method_can_be_built_without_numbers() -> None:
     for name in METHODS.names:
         method = METHODS.load(name)

@@ -42,6 +42,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 def test_later_entries_win_over_earlier_ones(project: Project) -> None:
     found = clips(project, {"method": "waldm-edc"}, {"family": "waldm-edc"}, {"method": ["mixed", "half"]}, **METHODS)
     assert found == {"mixed": 3, "waldm-edc": 2, "waldm-edc-wl": 2, "half": 3}
@@ -57,6 +58,7 @@ def test_all_keys_of_a_match_must_agree(project: Project) -> None:
     assert set(found.values()) == {25}
 
 
+@pytest.mark.slow
 def test_a_variants_options_win_over_all_entries(project: Project) -> None:
     wide = {"half": {"method": "waldm-edc", "label": "H", "training": {"clip_norm": 0.5}}}
     assert clips(project, {"method": "half"}, variants=wide)["half"] == 0.5
@@ -68,6 +70,7 @@ def test_pretrained_weights_take_what_names_them(project: Project) -> None:
     assert clips(project, {}, {"family": "mbart50"})["mbart50-finetuned"] == 2
 
 
+@pytest.mark.slow
 def test_an_entry_is_also_for_the_stand_in_of_its_task() -> None:
     smoke = resolve(CONFIG, "smoke", Path("nowhere"))
     norms = {run.task: run.planned.architecture["norm"] for run in smoke.runs if run.method == "mixed" and run.planned}
@@ -89,6 +92,7 @@ def explained(study: Study, options: Options) -> dict[tuple[str, str, str], Expl
     return {(*row, one.key): one for row in rows for one in explain(study, options, *row)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["paper", "smoke", "replication-deep", "replication-controls"])
 def test_what_is_said_to_set_an_option_stands_there_and_decides(name: str) -> None:
     texts: dict[str, list[str]] = {}

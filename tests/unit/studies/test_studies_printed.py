@@ -139,6 +139,7 @@ def test_a_task_of_no_paper_gets_no_printed_number(tmp_path: Path) -> None:
     assert "another task" in spec_of(demo, "jiang2020-table2").differs
 
 
+@pytest.mark.slow
 def test_a_stand_in_says_why_it_cannot_be_compared(tmp_path: Path) -> None:
     registry = resolve(CONFIG, "registry", tmp_path)
     spec = spec_of(registry, "zhang2021-table3-en-fr")

@@ -29,6 +29,7 @@ print([name for name in ("torch", "pandas", "matplotlib") if name in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_a_study_is_resolved_without_torch() -> None:
     done = subprocess.run([sys.executable, "-c", RESOLVE], cwd=ROOT, text=True, capture_output=True, check=False)
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr

@@ -83,6 +83,7 @@ def test_text_without_trouble_passes(project: Project, capsys: Any) -> None:
     assert "law en 100.0/100.0/0.0, law fr 100.0/100.0/0.0" in said  # ceilings of BLEU, chrF, TER
 
 
+@pytest.mark.slow
 def test_what_the_tokenizer_loses_is_measured_and_the_remedy_works(project: Project, capsys: Any) -> None:
     pairs = [(one, f"“{other}. C’est ainsi.” “{other}”") for one, other in text(400, 1)]
     project.write("law", "train", pairs)
@@ -146,6 +147,7 @@ def french(lines: int) -> list[str]:
     return [f"la fenêtre {n} du château où l’été {word}" for n, (word, _) in enumerate(text(lines, 1))]
 
 
+@pytest.mark.slow
 def test_advice_on_encodings_is_that_of_the_whole_file(project: Project, capsys: Any) -> None:
     lines = french(400)
 
@@ -225,6 +227,7 @@ def test_utf_16_is_seen_with_and_without_a_mark_and_a_nul_byte_is_not_utf_16() -
     assert find_encoding(lambda: [junk], "fr").whole is None
 
 
+@pytest.mark.slow
 def test_what_is_no_text_is_counted_and_what_cleans_it_is_said(project: Project, capsys: Any) -> None:
     pairs = text(400, 1)
     for number, end in (
@@ -359,6 +362,7 @@ def test_overlap_of_own_held_out_text(project: Project, capsys: Any) -> None:
     assert "warning: the target of a valid pair is also in test text (law/valid.en:3)" in said
 
 
+@pytest.mark.slow
 def test_too_little_text(tmp_path: Path, capsys: Any) -> None:
     status, said = Project(tmp_path / "a", numbers="valid: 300, test: 200").ask(capsys)
     assert status == 2
@@ -463,6 +467,7 @@ def test_places_of_one_file_have_its_name_once() -> None:
     assert str(Finding("error", "odd", "look")) == "error: odd; look"
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_any_bytes_give_findings(data: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -16,6 +16,7 @@ from mdnmt.tasks.text import tokenise
 KINDS = ["a", "@", "a@", ".", "a.", "a..", " ", "a ", "://", "a://", "@ ", "a ’ ", "’", "中", "中 ", "-a", "@@a"]
 
 
+@pytest.mark.slow
 def test_a_megabyte_without_a_line_break_is_read() -> None:
     for kind in KINDS:
         text = kind * (LINE_BYTES_MAX // len(kind.encode()))
@@ -39,6 +40,7 @@ class Text:
         yield from self._blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 1000, 1 << 20, 1 << 22])
 @pytest.mark.parametrize("before", [0, 5])
 def test_the_bound_of_a_line_does_not_depend_on_how_the_text_comes(size: int, before: int) -> None:

@@ -71,6 +71,7 @@ def test_what_is_found_is_what_comparing_everything_finds() -> None:
 LINES = st.lists(st.text(max_size=12).map(lambda line: comparison_form(normalise(line))), max_size=12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(LINES, LINES)
 def test_any_text_and_an_equal_sentence_is_always_found(train: list[str], held: list[str]) -> None:

@@ -29,6 +29,7 @@ def moses(lang: str) -> Any:
     return MosesTokenizer(lang=lang)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", ["en", "fr", "de", "zh", "fi"])
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(CHUNKS) | st.text("aZé5.,'-`@(« \u0301²", max_size=6), max_size=12))
@@ -41,6 +42,7 @@ def test_tokens_are_those_of_sacremoses(lang: str, chunks: list[str]) -> None:
         assert tokenise(line, lang) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "merges"), [(40, 10), (400, 2000), (3000, 1500)])
 def test_codes_are_those_of_subword_nmt(words: int, merges: int) -> None:
     generator = random.Random(words)

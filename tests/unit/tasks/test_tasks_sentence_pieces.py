@@ -164,6 +164,7 @@ def test_later_stages_than_the_text_have_addresses_of_their_own() -> None:
     assert len({stages["codes"] for stages in (merges, joint, side)}) == 3
 
 
+@pytest.mark.slow
 def test_a_run_translates_with_its_pieces_and_is_neither_exported_nor_served(
     tmp_path: Path, segmented_task: Callable[..., Path]
 ) -> None:

@@ -36,6 +36,7 @@ def texts(splits: list[DomainSplit]) -> list[dict[str, list[tuple[str, str]]]]:
     return [{name: list(pairs) for name, pairs in one.splits.items()} for one in splits]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.lists(PAIRS, min_size=1, max_size=3), PAIRS, st.integers(0, 9), st.integers(1, 2), st.booleans())
 def test_no_held_out_sentence_is_ever_trained_on(
@@ -63,6 +64,7 @@ def test_no_held_out_sentence_is_ever_trained_on(
     assert all(row["left"] == 0 for sets in leakage(splits)["domains"].values() for row in sets.values())
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(PAIRS, PAIRS, st.randoms(use_true_random=False))
 def test_sampled_sets_share_no_sentence_and_do_not_depend_on_the_order(first, second, random) -> None:

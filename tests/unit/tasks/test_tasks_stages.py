@@ -45,6 +45,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
+@pytest.mark.slow
 def test_a_change_repeats_only_the_stages_that_read_it(
     domains: dict[str, Domain], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

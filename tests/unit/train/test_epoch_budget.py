@@ -46,6 +46,7 @@ def test_both_at_once_are_refused(both: dict[str, Any]) -> None:
         Training(**both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domains", [("law",), ("economy", "law")])
 def test_each_run_has_epochs_of_its_own_text(
     make_spec: Any, toy_task: Path, tmp_path: Path, domains: tuple[str, ...]

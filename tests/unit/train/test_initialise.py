@@ -95,6 +95,7 @@ def test_the_file_must_be_that_of_the_planned_run(make_spec: Any, tmp_path: Path
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_another_and_goes_on_from_itself(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     first = make_spec("transformer", **SHORT)
     train_run(first, toy_task, tmp_path / "mixed", device="cpu")

@@ -318,6 +318,7 @@ def _contend(path: Path, inside: Path, turns: int, report: Connection) -> None:
     report.send(entered)
 
 
+@pytest.mark.slow
 def test_taking_and_removing_never_lets_two_in(tmp_path: Path) -> None:
     pipes = []
     for _ in range(4):

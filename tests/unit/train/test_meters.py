@@ -24,6 +24,7 @@ from mdnmt.train.run import train_run
 from mdnmt.train.trainer import Trainer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clip_norm", [0.5, 0.0])
 def test_the_norm_of_gradients_is_logged_where_it_is_computed(
     tmp_path: Path, make_spec: Any, toy_task: Path, clip_norm: float
@@ -92,6 +93,7 @@ def test_losses_of_domains_go_through_a_checkpoint_and_are_per_token() -> None:
     assert pop_domain_losses(after.read()) == {}
 
 
+@pytest.mark.slow
 def test_a_training_line_has_the_loss_of_each_domain(
     tmp_path: Path, make_spec: Any, toy_task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_an_update_launches_few_operators(builder: str, options: dict[str, Any],
     assert 0.95 * budget < found <= budget, launches.by_name.most_common(20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accumulate", [1, 2])
 @pytest.mark.parametrize(
     ("builder", "options"),

@@ -54,6 +54,7 @@ def test_updates_are_those_of_torchs_class_to_the_last_bit() -> None:
         assert all(torch.equal(*both) for both in zip(mine.parameters(), theirs.parameters(), strict=True))
 
 
+@pytest.mark.slow
 def test_training_does_not_import_torchs_compiler() -> None:
     update = (
         "import sys; from torch import nn; from mdnmt.config.training import Training; "

@@ -160,6 +160,7 @@ def test_the_shape_key_is_equal_for_batches_of_a_shape_alone() -> None:
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [{"max_tokens": 150}, {"max_tokens": 4000, "batch_sentences": 4}])
 def test_a_run_takes_the_same_updates_in_both_layouts(
     make_spec: Any, toy_task: Path, tmp_path: Path, recipe: dict[str, int]

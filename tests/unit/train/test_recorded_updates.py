@@ -130,6 +130,7 @@ CASES: list[tuple[Layout, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", chosen_cases(CASES, *(case for case in CASES if case[1] in FAST)))
 def test_a_recorded_update_is_right_for_another_batch(case: tuple[Layout, str, str]) -> None:
     layout, name, precision = case
@@ -155,6 +156,7 @@ def test_a_recorded_update_is_right_for_another_batch(case: tuple[Layout, str, s
     assert any(not torch.equal(before[key], value) for key, value in updates.state().items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "line"),
     [

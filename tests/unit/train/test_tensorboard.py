@@ -25,6 +25,7 @@ def _events(folder: Path) -> EventAccumulator:
     return events
 
 
+@pytest.mark.slow
 def test_the_events_are_the_measurements(
     tmp_path: Path, make_spec: Any, toy_task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

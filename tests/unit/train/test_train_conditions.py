@@ -52,6 +52,7 @@ def test_a_run_does_not_go_on_with_other_code(
     assert sorted(path.name for path in RunPaths(tmp_path).checkpoints.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_it_goes_on_when_told_to_and_the_record_lists_both_codes(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +68,7 @@ def test_it_goes_on_when_told_to_and_the_record_lists_both_codes(
     assert record["code"] == "0" * 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measures", [True, False])
 def test_the_record_has_the_energy_of_each_attempt(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measures: bool
@@ -287,6 +289,7 @@ def test_another_layout_is_refused(make_spec: Any, toy_task: Path) -> None:
     assert resumed(make_spec(), toy_task, "cuda", kernels="plain").layout == "padded"
 
 
+@pytest.mark.slow
 def test_a_packed_run_resumes_in_its_layout_bit_for_bit(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec(layout="packed")
     begin(spec, toy_task, tmp_path / "stopped")

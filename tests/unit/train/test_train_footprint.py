@@ -99,6 +99,7 @@ def test_training_is_refused_before_it_begins(
     assert not (tmp_path / "run" / "lease").exists()
 
 
+@pytest.mark.slow
 def test_what_a_run_has_written_counts_as_room(
     make_spec: Any, toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

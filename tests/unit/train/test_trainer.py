@@ -86,6 +86,7 @@ def test_two_updates_equal_those_made_by_hand(make_spec: Any, toy_task: Path, tm
         assert torch.allclose(found[name], value, rtol=1e-4, atol=1e-6), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", chosen_cases(["transformer", "waldm"], "waldm"))
 def test_a_run_learns_and_leaves_what_is_promised(make_spec: Any, toy_task: Path, tmp_path: Path, builder: str) -> None:
     spec = make_spec(builder, max_updates=24, validate_every=8, architecture={"dropout": 0.0})
@@ -147,6 +148,7 @@ def test_what_the_machine_refuses_is_not_called_damage(
         data.split("train")
 
 
+@pytest.mark.slow
 def test_a_sample_of_training_text_is_measured_and_changes_no_weight(
     make_spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:
@@ -163,6 +165,7 @@ def test_a_sample_of_training_text_is_measured_and_changes_no_weight(
     assert records(tmp_path / "with", "valid")[0]["accuracy"] == records(tmp_path / "without", "valid")[0]["accuracy"]
 
 
+@pytest.mark.slow
 def test_the_epoch_of_a_measurement_is_counted_in_parts(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec(max_updates=20, validate_every=10, log_every=5, max_tokens=200)
     train(spec, toy_task, tmp_path)
@@ -186,6 +189,7 @@ def _checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CheckpointStore, "finish", lambda self, results: None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_checkpoints_stay")
 @pytest.mark.parametrize("rule", ["average", "best"])
 def test_both_rules_leave_their_weights(make_spec: Any, toy_task: Path, tmp_path: Path, rule: str) -> None:
@@ -209,6 +213,7 @@ def test_both_rules_leave_their_weights(make_spec: Any, toy_task: Path, tmp_path
     assert record["validation"]["all"]["loss"] != record["alternative_validation"]["all"]["loss"]
 
 
+@pytest.mark.slow
 def test_where_both_rules_give_the_same_weights_there_is_one_file(
     make_spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:
@@ -218,6 +223,7 @@ def test_where_both_rules_give_the_same_weights_there_is_one_file(
     Translator(tmp_path, torch.device("cpu"), "alternative")
 
 
+@pytest.mark.slow
 def test_without_averaging_the_best_checkpoint_is_taken(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     spec = make_spec(average_checkpoints=0, learning_rate=0.5, warmup_updates=0, max_updates=16)
     paths = train(spec, toy_task, tmp_path)
@@ -254,6 +260,7 @@ def test_a_run_on_one_domain_reads_no_other(make_spec: Any, toy_task: Path, tmp_
     assert seen == {1}
 
 
+@pytest.mark.slow
 def test_equal_runs_give_equal_bytes_and_other_seeds_others(make_spec: Any, toy_task: Path, tmp_path: Path) -> None:
     def model(name: str, seed: int) -> bytes:
         return train(make_spec(seed=seed, max_updates=4), toy_task, tmp_path / name).model.read_bytes()

@@ -29,6 +29,7 @@ def data(toy_task: Path) -> TaskData:
     return TaskData.load(toy_task)
 
 
+@pytest.mark.slow
 def test_measures_equal_those_of_single_sentences(make_spec: Any, data: TaskData) -> None:
     torch.manual_seed(0)
     spec = make_spec("transformer", architecture={"norm": "post"})

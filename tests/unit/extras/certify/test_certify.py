@@ -107,6 +107,7 @@ def test_a_cell_with_a_printed_number_has_its_verdict() -> None:
     assert found == [dict(zip(VERDICT_COLUMNS, (*values, "inside the margin"), strict=True))]
 
 
+@pytest.mark.slow
 def test_it_verifies_also_after_a_human_has_completed_it(
     certificate: Path, made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +119,7 @@ def test_it_verifies_also_after_a_human_has_completed_it(
     assert status == 0 and out.endswith("ok, 0 differs, 0 not checked\n"), out
 
 
+@pytest.mark.slow
 def test_sums_without_their_seal_are_found(certificate: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sums = certificate / "sums.json"
     sums.write_text(sums.read_text(encoding="utf-8").replace('"seal"', '"teal"'), encoding="utf-8")
@@ -125,6 +127,7 @@ def test_sums_without_their_seal_are_found(certificate: Path, capsys: pytest.Cap
     assert status != 0 and "sums.json: differs" in out and "has no seal" in out, out
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_found(certificate: Path, made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verdicts = certificate / "verdicts.csv"
     verdicts.write_text(verdicts.read_text(encoding="utf-8").replace("not comparable", "reproduced"), encoding="utf-8")

@@ -23,6 +23,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("builder", "options"), [*FORMS[:3], *(pytest.param(*form, marks=pytest.mark.long) for form in FORMS[3:])]
 )

@@ -27,6 +27,7 @@ def _needs_ctranslate2() -> None:
     pytest.importorskip("ctranslate2", reason="CTranslate2 is an optional package")
 
 
+@pytest.mark.slow
 def test_a_forbidding_licence_is_named(finished: Finished, configuration: Path, tmp_path: Path) -> None:
     set_corpus(configuration, "law-text", redistributable=False)
     with pytest.raises(ConfigError, match=r"the corpus law-text \(domain law; licence: CC BY-NC-ND 4.0\)") as caught:
@@ -57,6 +58,7 @@ def test_a_folder_with_files_is_left_alone(
     assert [path.name for path in out.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 def test_a_method_that_the_format_cannot_represent_is_named(
     finished: Finished, configuration: Path, tmp_path: Path
 ) -> None:
@@ -84,6 +86,7 @@ def test_an_error_leaves_nothing(
     assert list((tmp_path / "target").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_card_and_the_script_travel_with_the_model(finished: Finished, configuration: Path, tmp_path: Path) -> None:
     run, out = finished("domain_tag"), tmp_path / "out"
     export_run(run, "ctranslate2", out, configuration)

@@ -25,6 +25,7 @@ FORMS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("builder", "options", "class_name"),
     [*FORMS[:3], *(pytest.param(*form, marks=pytest.mark.long) for form in FORMS[3:])],

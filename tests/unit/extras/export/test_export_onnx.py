@@ -72,6 +72,7 @@ def _logits(ours: Ours, source: Any, reference: list[str]) -> Any:
         return torch.cat([translator.model.step(torch.tensor([word]), state) for word in words]).numpy()
 
 
+@pytest.mark.slow
 def test_latent_depth_is_refused(finished: Callable[..., Path], configuration: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="skips blocks depending on the domain"):
         export_run(finished("latent_depth"), "onnx", tmp_path / "out", configuration)

@@ -58,6 +58,7 @@ def test_a_number_against_a_bound_alone_is_a_one_sample_test() -> None:
     assert found == pytest.approx(nct.sf(t.isf(0.025, 3), 3, 4 / (2 / 2)), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("needed", ["all", "most", "one"])
 @pytest.mark.parametrize("side", ["above", "below", "within"])
 def test_stated_power_is_what_the_rules_achieve_on_simulated_seeds(needed: Needed, side: str) -> None:

@@ -56,6 +56,7 @@ def test_a_budget_lists_rows_that_fit_into_it(tmp_path: Path, capsys: pytest.Cap
     assert runs is not None and int(runs[1]) == sum(int(seeds) for _, seeds, _ in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "more", "message"),
     [

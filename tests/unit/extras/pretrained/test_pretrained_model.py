@@ -112,6 +112,7 @@ def test_logits_loss_and_gradients_are_those_of_transformers(kind: str, toy_task
             assert torch.allclose(parameter.grad, theirs[name].grad, rtol=1e-8, atol=1e-10), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_lora_adds_nothing_at_first_and_trains_and_saves_only_its_additions(
     kind: str, toy_task: Path, pretrained_root: Path

@@ -88,6 +88,7 @@ def test_other_sites_are_refused(port: int) -> None:
         assert ask(port, "GET", "/", Host=name)[0] == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "\u202e rtl שלום", "😀" * 20, "a\x1b[2Jb", "'\"&<>"])
 def test_hostile_text_is_translated_as_text(port: int, text: str) -> None:
     status, events = translate(port, text=text, runs=[0, 1], domain="law")

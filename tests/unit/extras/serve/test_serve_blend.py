@@ -29,6 +29,7 @@ def output(model: Transformer, label: int) -> Tensor:
     return y_BTD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dmoe", "dmoe-domain", "tag"])
 def test_at_its_ends_it_is_one_of_the_domains(form: str, finished: Callable[[str], Path]) -> None:
     model = Translator(finished(form), torch.device("cpu")).model

@@ -109,6 +109,7 @@ def test_a_sentence_that_fails_leaves_the_others(capsys: pytest.CaptureFixture[s
     service.close()
 
 
+@pytest.mark.slow
 def test_translations_are_those_of_the_translator(finished: Callable[[str], Path]) -> None:
     service = service_of(finished("mixed"), finished("dmoe"), beam_size=2)
     request = TranslateRequest(text="bank rate. Court judge", runs=[0, 1], domain="law", nbest=3)
