@@ -49,6 +49,14 @@ if status < 0:
     os.kill(os.getpid(), -status)
 sys.exit(status)
 """
+# What verbs import only when they need it, because it takes a second each.
+IMPORTED_LATE = (
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "pandas",
+    "scipy.stats",
+)
 # The Python of a fork, as far as others ask for `sys.executable`.
 PYTHON = """#!/bin/sh
 case "$1 $2" in
@@ -207,8 +215,6 @@ def _act(link: socket.socket, mains: dict[str, Callable[[list[str]], Any]], requ
 
 
 def _import_all() -> dict[str, Callable[[list[str]], Any]]:
-    import pandas  # noqa: F401  (these and SciPy are imported by what needs them, a second each)
-    import scipy.stats  # type: ignore[import-untyped]  # noqa: F401
     import setuptools  # noqa: F401  (before anything imports distutils)
     import smart_open  # noqa: F401  (Snakemake imports these two late, which is 40% of a start with nothing to do)
     import snakemake.cli
@@ -218,6 +224,8 @@ def _import_all() -> dict[str, Callable[[list[str]], Any]]:
     import mdnmt.cli
 
     torch.set_num_threads(1)
+    for name in IMPORTED_LATE:
+        importlib.import_module(name)
     for module in pkgutil.walk_packages(mdnmt.__path__, "mdnmt."):
         with contextlib.suppress(ImportError):  # COMET and the like, which are not installed everywhere
             importlib.import_module(module.name)
