@@ -93,8 +93,8 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # `mdnmt` of the rules is the one that is tested; a user's own profile or Python path must not reach it, nor what
-        # a test of COMET has left in this process: its library is to stay offline.
+        # `mdnmt` of the rules is the one that is tested; a user's own profile or Python path must not reach it, nor
+        # what a test of COMET has left in this process: its library is to stay offline.
         left_out = ("SNAKEMAKE_PROFILE", "PYTHONPATH", "HF_", "TRANSFORMERS_")
         clean = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
         path = f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}"
