@@ -40,7 +40,7 @@ if any(os.environ.get(name, "") != value for name, value in {at_import!r}.items(
     os.execv({python!r}, [{python!r}, "-m", {program!r}, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX) as link:
     link.connect(os.environ[{variable!r}])
-    request = json.dumps([{program!r}, os.getcwd(), sys.argv[1:], dict(os.environ)], ensure_ascii=True).encode()
+    request = json.dumps([{program!r}, os.getcwd(), sys.argv[1:], dict(os.environ)]).encode()
     fds = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))]
     link.sendmsg([len(request).to_bytes(8, "big")], fds)
     link.sendall(request)

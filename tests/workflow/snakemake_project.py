@@ -161,6 +161,7 @@ class Project:
         return self._run(self.environment, *command)
 
     def _run(self, environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+        # `subprocess` may look on the search path of this process instead.
         program = shutil.which(command[0], path=environment["PATH"]) or command[0]
         return subprocess.run(
             [program, *command[1:]],
