@@ -41,7 +41,6 @@ include: "workflow/rules/exhibits.smk"
 onstart:
     require_start()
     write_deferred_checksums()
-    keep_counts()
     list_started(Path("results", STUDY.name, STARTED), report_selection.run_rows(STUDY, PLACES))
     cluster_resources.look_only_when_a_job_ends(workflow)
 

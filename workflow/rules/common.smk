@@ -19,7 +19,6 @@ from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.operations.plan import cluster_resources, exhibit_needs
 from mdnmt.operations.plan.memory_limits import require_memory
-from mdnmt.operations.plan.model_work import keep_counts
 from mdnmt.operations.plan.slurm_client import require_slurm
 from mdnmt.paths import runs_without_weights, weights_folder
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside

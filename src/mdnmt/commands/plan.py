@@ -41,7 +41,6 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.operations.plan.cluster_resources import Jobs
     from mdnmt.operations.plan.exhibit_needs import table_of
     from mdnmt.operations.plan.memory_limits import require_memory
-    from mdnmt.operations.plan.model_work import keep_counts
     from mdnmt.operations.plan.plan_text import cells_text, plan_text
     from mdnmt.operations.plan.study_plan import as_json, make_plan
     from mdnmt.plugin_kinds import PLANNER
@@ -61,7 +60,6 @@ def run(args: argparse.Namespace) -> None:
         device = Jobs(cluster, study, places, project.device).device if cluster else _device(project.device)
     bundled = opened.bundle.runs
     plan = make_plan(study, args.results, args.corpora, args.benchmarks, device, bundled, cluster is not None, card)
-    keep_counts()
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:
         if args.json or args.cells:

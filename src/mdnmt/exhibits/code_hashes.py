@@ -22,13 +22,10 @@ from mdnmt.fsio import RECORD
 from mdnmt.plugin_kinds import METRIC
 from mdnmt.plugins import find_all, module_of
 from mdnmt.studies.result_paths import ResultPaths
-from mdnmt.studies.study import Run, Study
+from mdnmt.studies.study import Study
 
 # These are loaded by name when a corpus is read, which no cheap stage does.
 NOT_RUN = ("mdnmt.corpora.readers",)
-
-_noted: list[tuple[tuple[Run, ...], list[str]]] = []  # the runs of the last study, and their notes
-
 
 # What `mdnmt exhibit` makes -> the module that writes it; tables and figures have one for each kind.
 WRITERS = {
@@ -53,11 +50,9 @@ def code_of(made: str, *chosen: str) -> str:
 
 def code_of_page(made: str, study: Study, places: ResultPaths) -> str:
     """Return the hash of the code that writes an exhibit, and of the notes on all that the study shows."""
-    # One DAG asks for several pages of a study, whose notes take seconds for hundreds of runs.
-    if not _noted or _noted[0][0] is not study.runs:
-        _noted[:] = [(study.runs, study_notes(study, places))]
+    notes = study.once(("notes", places), lambda: study_notes(study, places))
     rules = rule_modules(claim for of_paper in study.claims.values() for claim in of_paper.values())
-    return _with(code_of(made, *(rules if made == "claims" else ())), _noted[0][1])
+    return _with(code_of(made, *(rules if made == "claims" else ())), notes)
 
 
 def code_of_table(study: Study, key: str, places: ResultPaths) -> str:

@@ -36,8 +36,12 @@ def figure_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = 
     Raises:
         ConfigError: an option of the figure in its paper's YAML is unknown, or its value is not allowed.
     """
-    figure, task = paper_figure(study, key)
-    return figure_class(figure.kind).select(FigureRequest(study, key, task, places, partial, figure))
+
+    def select() -> FigureSpec:
+        figure, task = paper_figure(study, key)
+        return figure_class(figure.kind).select(FigureRequest(study, key, task, places, partial, figure))
+
+    return select() if partial else study.once(("figure", key, places), select)  # see `table_spec`
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,14 @@ def number_sources(study: Study, places: ResultPaths) -> NumberSources:
 
     No file is made just for this. Large things, such as sentence vectors, stay in their files.
     """
-    shown = {*table_parts(study, places), *figure_parts(study, places)}
-    found = (*_of_runs(study, places), *_of_tasks(study, places), *_external(study, places))
-    return NumberSources(sources=(*(source for source in found if source.path in shown), *_of_exhibits(study, places)))
+
+    def sources() -> NumberSources:
+        shown = {*table_parts(study, places), *figure_parts(study, places)}
+        found = (*_of_runs(study, places), *_of_tasks(study, places), *_external(study, places))
+        known = (source for source in found if source.path in shown)
+        return NumberSources(sources=(*known, *_of_exhibits(study, places)))
+
+    return study.once(("numbers", places), sources)
 
 
 def _of_exhibits(study: Study, places: ResultPaths) -> Iterator[NumberSource]:

@@ -45,8 +45,13 @@ def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = F
         places: the paths of the results.
         partial: select only files that exist now.
     """
-    table, task = paper_table(study, key)
-    return table_class(table.kind).select(TableRequest(study, key, task, places, partial, table))
+
+    def select() -> TableSpec:
+        table, task = paper_table(study, key)
+        return table_class(table.kind).select(TableRequest(study, key, task, places, partial, table))
+
+    # A DAG asks for each a dozen times: for inputs, hashes, pages. Which files exist may change while it runs.
+    return select() if partial else study.once(("table", key, places), select)
 
 
 def compared_systems(request: Request, keys: Iterable[str]) -> tuple[ComparedSystems, ...]:

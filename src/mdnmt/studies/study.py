@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 from mdnmt.config.claims import Claim
 from mdnmt.config.comet import CometConfig
@@ -25,6 +26,7 @@ from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000
 NOT_TRAINED = "is not trained yet"
+_T = TypeVar("_T")
 COPY = "copy-source"  # the name of the row of the copied source
 
 
@@ -199,7 +201,26 @@ class Study:
 
     def runs_of(self, task: str, method: str | None = None) -> list[Run]:
         """Return the runs of a task, of one method or of all, in the order of methods, domains and seeds."""
-        return [run for run in self.runs if run.task == task and method in (None, run.method)]
+        return list(self._by_task.get((task, method), ()))
+
+    @cached_property
+    def _by_task(self) -> dict[tuple[str, str | None], list[Run]]:
+        found: dict[tuple[str, str | None], list[Run]] = {}
+        for run in self.runs:
+            for method in (run.method, None):
+                found.setdefault((run.task, method), []).append(run)
+        return found
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """Return what `make` returns, which is called once for this study and key."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: _T = self._made[key]
+        return made
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
 
     def makeable(self, task: str | None = None) -> list[Run]:
         """Return the runs that can be made."""

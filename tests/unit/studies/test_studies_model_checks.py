@@ -11,7 +11,7 @@ from workflow.snakemake_project import SIZES, Project
 from mdnmt import methods
 from mdnmt.config.method import MethodIndex
 from mdnmt.errors import ConfigError
-from mdnmt.studies import model_checks
+from mdnmt.studies import model_checks, model_facts
 from mdnmt.studies.model_checks import Model, check_built
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.study import Study
@@ -102,6 +102,14 @@ def test_only_a_pair_of_models_is_built_to_compare_shapes(project: Project, monk
     project.update(STUDY, methods=["mixed", "waldm-edc-init"], seeds=3)
     look()
     assert sorted(built) == ["transformer", "waldm"]
+    # The next process knows it from a file, if the code is the same.
+    for code, again in ((model_facts._code, []), (lambda _: "other code", ["transformer", "waldm"])):
+        for remembered in (model_checks.check_started, model_facts.known):
+            remembered.cache_clear()
+        built.clear()
+        monkeypatch.setattr(model_facts, "_code", code)
+        look()
+        assert sorted(built) == again
 
 
 @pytest.mark.slow

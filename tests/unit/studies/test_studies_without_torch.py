@@ -13,7 +13,8 @@ from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.methods import BUILDERS, config_type
 from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan import model_work
-from mdnmt.operations.plan.model_work import Work, keep_counts, work_of
+from mdnmt.operations.plan.model_work import Work, work_of
+from mdnmt.studies import model_facts
 
 ROOT = Path(__file__).parents[3]
 VOCAB = VocabSizes(100, 100, joint=True)
@@ -45,8 +46,8 @@ def test_the_options_of_each_method_are_those_that_its_module_names() -> None:
 
 @pytest.fixture
 def counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "resources" / "counts.json"
-    monkeypatch.setattr(model_work, "COUNTS", path)
+    path = tmp_path / "resources" / "facts.json"
+    monkeypatch.setattr(model_facts, "FACTS", path)
     _forget()
     yield path
     _forget()
@@ -54,7 +55,7 @@ def counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _forget() -> None:
     model_work._work.cache_clear()
-    model_work._kept.cache_clear()
+    model_facts.known.cache_clear()
 
 
 def test_counts_are_kept_for_the_next_plan_and_belong_to_options_and_code(
@@ -62,26 +63,26 @@ def test_counts_are_kept_for_the_next_plan_and_belong_to_options_and_code(
 ) -> None:
     options = {"model_dim": 8, "ffn_dim": 16, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
     made = work_of("transformer", options, 2, VOCAB)
-    keep_counts()
+    model_facts.keep()
     assert not counts.exists()  # outside a project, no folder is made
     counts.parent.mkdir()
-    keep_counts()
+    model_facts.keep()
     (key,) = json.loads(counts.read_text()).keys() - {"seal"}
     kept = counts.read_text()
     _forget()
     with monkeypatch.context() as patch:
         patch.setattr(model_work, "_counted", lambda *_: pytest.fail("counted again"))
         assert work_of("transformer", options, 2, VOCAB) == made
-    other, code = Work(1, 2, 3), model_work._code
+    other, code = Work(1, 2, 3), model_facts._code
     monkeypatch.setattr(model_work, "_counted", lambda *_: other)
     assert work_of("transformer", {**options, "ffn_dim": 32}, 2, VOCAB) == other
     _forget()
-    monkeypatch.setattr(model_work, "_code", lambda: "other code")
+    monkeypatch.setattr(model_facts, "_code", lambda _: "other code")
     assert work_of("transformer", options, 2, VOCAB) == other
-    monkeypatch.setattr(model_work, "_code", code)
+    monkeypatch.setattr(model_facts, "_code", code)
     number = str(made.parameters)
     edited, start = kept.replace(number, f"1{number}"), '{"' + key + '": '
-    for damaged in (edited, f'{start}"damaged"}}', f"{start}[Infinity, 1, 1]}}"):
+    for damaged in (edited, f'{start}"damaged"}}', f"{start}[Infinity, 1, 1]}}", f"{start}[1, 1]}}"):
         counts.write_text(damaged)
         _forget()
         assert work_of("transformer", options, 2, VOCAB) == other

@@ -1,31 +1,26 @@
 """Count a model's parameters and operations per token, from a model on the meta device.
 
-`mdnmt plan` keeps the counts in a file, by what decides them, so that the next plan need not import PyTorch.
+The counts are kept (`mdnmt.studies.model_facts`), so that the next plan need not import PyTorch.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdnmt import fsio
-from mdnmt.code_hash import modules_of, sources
 from mdnmt.config.architectures import ARCHITECTURES
 from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import canonical_json
 from mdnmt.methods import build, pretrained, validate
+from mdnmt.studies import model_facts
 
 if TYPE_CHECKING:
     from torch import nn
 
     from mdnmt.models.transformer import Transformer
-
-COUNTS = Path("resources/model-counts.json")
 
 # Per weight and token: a multiplication and an addition, once forward and twice backward (for weights and inputs).
 OPERATIONS_FORWARD, OPERATIONS_TRAINING = 2, 6
@@ -81,11 +76,11 @@ def work_of(builder: str, architecture: dict[str, Any], num_domains: int, vocab:
 def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Work:
     if builder not in ARCHITECTURES:
         return _counted(builder, options, num_domains, vocab)
-    known = _kept()
-    key = hashlib.sha256(f"{builder} {options} {num_domains} {vocab} {_code()}".encode()).hexdigest()
-    if key not in known:
-        known[key] = _counted(builder, options, num_domains, vocab)
-    return known[key]
+    known = model_facts.known()
+    key = model_facts.key_of(__name__, builder, options, num_domains, vocab)
+    if len(known.get(key, ())) != len(fields(Work)):
+        model_facts.learn(key, astuple(_counted(builder, options, num_domains, vocab)))
+    return Work(*known[key])
 
 
 def _counted(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Work:
@@ -95,32 +90,6 @@ def _counted(builder: str, options: str, num_domains: int, vocab: VocabSizes) ->
     with on_meta_device():
         model = build(builder, architecture, vocab, num_domains).model
     return Work(sum(parameter.numel() for parameter in model.parameters()), *_multiplications(model))
-
-
-@cache
-def _code() -> str:
-    """Return the code that decides the counts: that of models, not that of everything they import."""
-    deciding = ("mdnmt.config.architectures", "mdnmt.methods", "mdnmt.models", __name__)
-    return " ".join(sources().hash_of(name) for name in modules_of(__name__) if name.startswith(deciding))
-
-
-@cache
-def _kept() -> dict[str, Work]:
-    """Return the counts of earlier plans; those of this process are added."""
-    try:
-        return {key: Work(*map(int, counts)) for key, counts in fsio.read_json(COUNTS).items()}
-    except (OSError, ValueError, TypeError, AttributeError, OverflowError):  # missing, damaged, or of another version
-        return {}
-
-
-def keep_counts() -> None:
-    """Write all counts that are known now for later plans; a folder that is missing or read-only is no error."""
-    if not COUNTS.parent.is_dir():
-        return
-    try:
-        fsio.write_sealed(COUNTS, {key: astuple(work) for key, work in sorted(_kept().items())})
-    except OSError:
-        return
 
 
 def _multiplications(model: Transformer) -> tuple[int, int]:
