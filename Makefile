@@ -80,7 +80,7 @@ long: setup-dev synthetic
 
 # Random operations on a finished study, and edits of its code; `make long` makes 2,000 and 300.
 fuzz: setup-dev
-	$(BIN)/python -m pytest -s tests/long/test_long_fuzz.py tests/long/test_long_code.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile -rP tests/long/test_long_fuzz.py tests/long/test_long_code.py
 
 slurm: setup-dev
 	$(BIN)/python -m pytest -rs -n 3 --durations=0 tests/slurm  # they wait more than they compute

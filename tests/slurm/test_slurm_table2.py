@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
-from preforked import preforked
 from slurm.cluster_project import PROFILE, ClusterProject
 from slurm.real_slurm import RealSlurm
 from workflow.snakemake_project import Project
@@ -38,17 +36,8 @@ STUDY: dict[str, object] = {
 TABLE = "results/table2/tables/jiang2020-table2.json"
 
 
-def made(project: Project, environment: dict[str, str], *options: str) -> None:
-    """Make the table; a busy machine takes many minutes."""
-    done = subprocess.run(
-        ["snakemake", *options, "--", TABLE],
-        cwd=project.folder,
-        env=environment,
-        text=True,
-        capture_output=True,
-        check=False,
-        timeout=3600,
-    )
+def make_table(project: Project, *options: str) -> None:
+    done = project.run_forked("snakemake", *options, "--", TABLE, timeout=3600)  # many minutes on a busy machine
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
 
 
@@ -58,8 +47,8 @@ def test_every_row_of_table2(slurm: RealSlurm, tmp_path: Path) -> None:
     home.edit("config/config.yaml", "study: tiny", "study: table2")
     home.write("config/cluster.yaml", {"cores": 2})
     away = ClusterProject(home.copy(tmp_path / "away"), slurm).project
-    made(home, preforked().reaching(home.environment), "--cores", "2")
-    made(away, away.environment, *PROFILE)
+    make_table(home, "--cores", "2")
+    make_table(away, *PROFILE)
 
     rows = json.loads(home.path(TABLE).read_text())
     assert json.loads(away.path(TABLE).read_text()) == rows

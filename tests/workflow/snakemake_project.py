@@ -160,7 +160,9 @@ class Project:
         """Run a command in the project."""
         return self._run(self.environment, *command)
 
-    def _run(self, environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, environment: dict[str, str], *command: str, timeout: float = 300
+    ) -> subprocess.CompletedProcess[str]:
         # `subprocess` may look on the search path of this process instead.
         program = shutil.which(command[0], path=environment["PATH"]) or command[0]
         return subprocess.run(
@@ -170,12 +172,13 @@ class Project:
             text=True,
             capture_output=True,
             check=False,
-            timeout=300,
+            timeout=timeout,
         )
 
-    def run_forked(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def run_forked(self, *command: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         """Run a command in the project, whose `mdnmt` and `snakemake` start in milliseconds (tests/preforked.py)."""
-        return self._run(preforked(fresh=self.is_checkout).reaching(self.environment), *command)
+        environment = preforked(fresh=self.is_checkout).reaching(self.environment)
+        return self._run(environment, *command, timeout=timeout)
 
     def mdnmt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a verb in the project."""

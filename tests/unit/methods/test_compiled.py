@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from chosen_cases import chosen_cases
 from torch import Tensor
 
 from mdnmt.models.dropout import dropout
@@ -21,7 +20,7 @@ if BACKEND != "inductor":
     warnings.warn("no C++ compiler: torch.compile is tested without its last stage", stacklevel=1)
 
 
-@pytest.mark.parametrize("builder", chosen_cases(["transformer", "waldm"], "waldm"))
+@pytest.mark.parametrize("builder", [pytest.param("transformer", marks=pytest.mark.long), "waldm"])
 def test_a_compiled_training_step_computes_the_same(random_method: Any, make_batch: Any, builder: str) -> None:
     sizes = {"encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
     method = random_method(builder, dtype=torch.float32, **sizes)
