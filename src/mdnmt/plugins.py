@@ -126,6 +126,11 @@ def _at(root: Path, package: str, place: str, name: str) -> list[Plugin]:
     return [Plugin(name, f"{package}.{name}", f"{place}/{file}", root / file) for file in files]
 
 
+@cache
+def _extras() -> frozenset[str]:
+    return frozenset(path.stem for path in EXTRAS.iterdir())
+
+
 def _installed() -> Iterator[Plugin]:
     for entry in _entry_points():
         _provide_installed(entry)
@@ -141,7 +146,9 @@ def find(name: str) -> Plugin | None:
     """
     if not name.isidentifier():
         return None
-    found = [*_at(EXTRAS, "mdnmt.extras", "mdnmt/extras", name), *_at(folder(), PACKAGE, PACKAGE, name)]
+    # Resolving a large study asks hundreds of times.
+    found = _at(EXTRAS, "mdnmt.extras", "mdnmt/extras", name) if name in _extras() else []
+    found += _at(own, PACKAGE, PACKAGE, name) if (own := folder()).is_dir() else []
     found += (one for one in _installed() if one.name == name)
     if len(found) > 1:
         places = " and ".join(one.place for one in found)

@@ -6,7 +6,7 @@ A kind is a file in `mdnmt/exhibits/{tables,figures}/`, or a plug-in of that nam
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,6 +21,7 @@ _EXHIBITS = Path(__file__).resolve().parents[1] / "exhibits"
 Folder = Literal["tables", "figures"]
 
 
+@cache
 def kinds_in(folder: Folder) -> tuple[str, ...]:
     """Return the kinds that have a file in a folder of `mdnmt/exhibits/`."""
     names = (path.stem for path in (_EXHIBITS / folder).glob("*.py"))

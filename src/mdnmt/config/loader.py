@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import pickle
 import re
 import types
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -109,7 +110,7 @@ def load_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     if sum(map(text.count, ("[", "{", "- ", "? "))) < MOST_OPENED and len(text) < MOST_FAST:
         with suppress(yaml.YAMLError, ValueError, RecursionError):
-            return _value(_FastLoader(text))
+            return pickle.loads(_pickled(text))
     try:
         return _value(_UniqueKeyLoader(text))
     except yaml.MarkedYAMLError as error:
@@ -117,6 +118,12 @@ def load_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+@lru_cache(maxsize=512)
+def _pickled(text: str) -> bytes:
+    """Return the value, which is the caller's to change: who resolves all studies reads each file dozens of times."""
+    return pickle.dumps(_value(_FastLoader(text)))
 
 
 def _value(loader: Any) -> Any:

@@ -22,17 +22,23 @@ def translations_of(study: Study, run: Run) -> list[Run]:
 
     The test sets with gold labels come first, then what tables need as well: other label conditions, validation sets.
     """
-    found = {(run.row, run.split): run}
-    for key, shown in study.config.tables.items():
-        if shown.task != run.task:
-            continue
-        table = table_of(study.config, study.papers, key)
-        rows = [row for row in table.rows if run.method in row.methods]
-        more = [_with_labels(run, labels, study.tasks[run.task]) for row in rows for labels in row.labels]
-        if rows and needs_validation(table):
-            more.append(run.on("valid"))
-        found |= {(one.row, one.split): one for one in more if one.spec is not None}
+    asked = study.once(("translations", run.task, run.method), lambda: _asked(study, run.task, run.method))
+    task = study.tasks[run.task]
+    more = [run.on("valid") if labels is None else _with_labels(run, labels, task) for labels in asked]
+    found = {(one.row, one.split): one for one in (run, *(one for one in more if one.spec is not None))}
     return list(found.values())
+
+
+def _asked(study: Study, task: str, method: str) -> list[Labels | None]:
+    """Return the label conditions of test text that tables of a task show for a method; None: validation text."""
+    asked: list[Labels | None] = []
+    for key, shown in study.config.tables.items():
+        if shown.task == task:
+            table = table_of(study.config, study.papers, key)
+            rows = [row for row in table.rows if method in row.methods]
+            asked += [labels for row in rows for labels in row.labels]
+            asked += [None] if rows and needs_validation(table) else []
+    return list(dict.fromkeys(asked))
 
 
 def needs_validation(table: PaperTable) -> bool:
