@@ -28,7 +28,13 @@ UPDATES = 12
 NO_DROPOUT = {"dropout": 0.0}
 # Batches that are cut, batches that are dealt out whole, both; sums, means, and what is neither.
 FORMS: dict[str, dict[str, Any]] = {
-    "transformer": {"builder": "transformer", "architecture": NO_DROPOUT, "max_tokens": 100, "clip_norm": 0.5},
+    "transformer": {
+        "builder": "transformer",
+        "architecture": NO_DROPOUT,
+        "max_tokens": 100,
+        "clip_norm": 0.5,
+        "validation_bleu_sentences": 3,
+    },
     "waldm": {"builder": "waldm", "architecture": {**NO_DROPOUT, "aux_norm": "code"}, "accumulate_batches": 2},
     "sampled": {
         "builder": "transformer",

@@ -33,13 +33,19 @@ FORMS: dict[str, dict[str, Any]] = {
         "architecture": {"share_embeddings": "all", "attention_dropout": 0.1, "activation_dropout": 0.1},
         "max_tokens": 400,
     },
-    "waldm": {"builder": "waldm", "architecture": {"norm": "post"}, "accumulate_batches": 2},
+    "waldm": {
+        "builder": "waldm",
+        "architecture": {"norm": "post"},
+        "accumulate_batches": 2,
+        "validation_bleu_sentences": 3,
+    },
     "waldm-bf16": {
         "builder": "waldm",
         "max_tokens": 400,
         "precision": "bf16",
         "average_checkpoints": 0,
         "validation_metric": "bleu",
+        "validation_bleu_sentences": 3,
     },
     # What changes with the number of the update, random choices of blocks, counts of the training text.
     "ldspslv": {"builder": "latent_depth", "max_tokens": 400},

@@ -39,7 +39,8 @@ def test_the_events_are_the_measurements(
         save(store, *args)
 
     monkeypatch.setattr(CheckpointStore, "save", look)
-    spec, runtime = make_spec(max_updates=12, clip_norm=1.0, log_every=4), RuntimeOptions(tensorboard=True)
+    spec = make_spec(max_updates=12, clip_norm=1.0, log_every=4, validation_bleu_sentences=3)
+    runtime = RuntimeOptions(tensorboard=True)
     with pytest.raises(Interrupted):
         train_run(spec, toy_task, tmp_path, device="cpu", runtime=runtime)
     train_run(spec, toy_task, tmp_path, device="cpu", runtime=runtime)
