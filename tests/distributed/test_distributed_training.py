@@ -28,13 +28,7 @@ UPDATES = 12
 NO_DROPOUT = {"dropout": 0.0}
 # Batches that are cut, batches that are dealt out whole, both; sums, means, and what is neither.
 FORMS: dict[str, dict[str, Any]] = {
-    "transformer": {
-        "builder": "transformer",
-        "architecture": NO_DROPOUT,
-        "max_tokens": 100,
-        "clip_norm": 0.5,
-        "validation_bleu_sentences": 3,
-    },
+    "transformer": {"builder": "transformer", "architecture": NO_DROPOUT, "max_tokens": 100, "clip_norm": 0.5},
     "waldm": {"builder": "waldm", "architecture": {**NO_DROPOUT, "aux_norm": "code"}, "accumulate_batches": 2},
     "sampled": {
         "builder": "transformer",
@@ -42,7 +36,13 @@ FORMS: dict[str, dict[str, Any]] = {
         "batch_sentences": 7,
         "domain_sampling": {"weights": {"economy": 3, "law": 1}},
     },
-    "packed": {"builder": "waldm", "architecture": NO_DROPOUT, "max_tokens": 150, "layout": "packed"},
+    "packed": {
+        "builder": "waldm",
+        "architecture": NO_DROPOUT,
+        "max_tokens": 150,
+        "layout": "packed",
+        "validation_bleu_sentences": 3,
+    },
     "naive": {"builder": "naive_waldm", "architecture": NO_DROPOUT, "max_tokens": 900},  # its loss looks at padding
     "dmoe": {
         "builder": "dmoe",

@@ -56,6 +56,7 @@ TRAINED = ["transformer", "waldm", "dsa", "latent-depth", "dmoe", "adapters"]
 def spec_of(make_spec: Any, name: str, **training: Any) -> Any:
     builder, architecture = METHODS[name]
     dropout = training.pop("dropout", 0.0)
+    training = {"validation_bleu_sentences": 3, **training}  # greedy search between updates
     return make_spec(builder, architecture={"dropout": dropout, **architecture}, **training)
 
 

@@ -54,6 +54,7 @@ FORMS: dict[str, dict[str, Any]] = {
         "architecture": {"gate_input": "mix", "balance_losses": "both"},
         "accumulate_batches": 2,
         "precision": "bf16",
+        "validation_bleu_sentences": 3,
     },
     # The formulas that a GPU computes: attention, dropout, mixing; experts.
     "waldm-plain": {

@@ -1,4 +1,8 @@
-"""All rows of Table 2 of Jiang et al. (2020), in toy size, each by a job of its own on a real SLURM."""
+"""All rows of Table 2 of Jiang et al. (2020), in toy size, each by a job of its own on a real SLURM.
+
+A job's programs are forks of one process (tests/preforked.py), so limits of SLURM do not reach them; those, signals and
+lost nodes are tested with real processes in the other modules.
+"""
 
 from __future__ import annotations
 

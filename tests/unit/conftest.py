@@ -8,6 +8,7 @@ from unit.plugin_folder import Write
 
 from mdnmt import plugins
 from mdnmt.models.kernels import using
+from mdnmt.studies import model_facts
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +16,12 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
     """Select the kernels that a test is parametrised with; by default those for CPUs."""
     with using(getattr(request, "param", "cpu")):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def model_facts_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tests learn about models is none of the project's that they run in."""
+    model_facts.FACTS = tmp_path_factory.mktemp("facts") / "facts.json"
 
 
 @pytest.fixture

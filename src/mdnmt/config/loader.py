@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
 import json
-import pickle
 import re
 import types
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -110,7 +110,7 @@ def load_yaml(path: Path) -> Any:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     if sum(map(text.count, ("[", "{", "- ", "? "))) < MOST_OPENED and len(text) < MOST_FAST:
         with suppress(yaml.YAMLError, ValueError, RecursionError):
-            return pickle.loads(_pickled(text))
+            return copy.deepcopy(_parsed(text))  # the caller's to change
     try:
         return _value(_UniqueKeyLoader(text))
     except yaml.MarkedYAMLError as error:
@@ -121,9 +121,8 @@ def load_yaml(path: Path) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _pickled(text: str) -> bytes:
-    """Return the value, which is the caller's to change: who resolves all studies reads each file dozens of times."""
-    return pickle.dumps(_value(_FastLoader(text)))
+def _parsed(text: str) -> Any:
+    return _value(_FastLoader(text))  # who resolves all studies reads each file dozens of times
 
 
 def _value(loader: Any) -> Any:

@@ -112,12 +112,6 @@ class Training(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _measures_what_it_chooses_by(self) -> Self:
-        if self.validation_metric == "bleu" and not self.validation_bleu_sentences:
-            raise ValueError("validation_metric: bleu needs validation_bleu_sentences, but that is 0 (no BLEU)")
-        return self
-
-    @model_validator(mode="after")
     def _not_both(self) -> Self:
         for usual, other in ALTERNATIVES:
             given = getattr(self, usual) != type(self).model_fields[usual].default

@@ -85,6 +85,10 @@ class Options:
         )
         try:
             check_weights(found.domain_sampling, list(task.config.domains))
+            if found.validation_metric == "bleu" and self._is_pretrained(name):
+                raise ConfigError("validation_metric: bleu, but a pretrained model is trained without a BLEU; set loss")
+            if found.validation_metric == "bleu" and not found.validation_bleu_sentences:
+                raise ConfigError("validation_metric: bleu, but validation_bleu_sentences is 0: no BLEU is measured")
         except ConfigError as error:
             raise ConfigError(f"{self.files.path}: {name}, task {task.name}: {error}") from None
         return found

@@ -15,7 +15,7 @@ from mdnmt.config.architectures import ARCHITECTURES
 from mdnmt.config.architectures.architecture import Architecture, VocabSizes, with_size
 from mdnmt.errors import CheckpointError, ConfigError
 from mdnmt.fingerprint import canonical_json
-from mdnmt.methods import build, validate
+from mdnmt.methods import build, code_of, validate
 from mdnmt.studies import model_facts
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
     Raises:
         ConfigError: a tensor of the other model has no place in it, or an option that shapes do not show differs.
     """
-    fact = model_facts.key_of(__name__, model, start)
+    code = [code_of(one.builder, json.loads(one.options)) for one in (model, start)]  # that of plug-ins
+    fact = model_facts.key_of(__name__, model, start, *code)
     own = {model.builder, start.builder} <= set(ARCHITECTURES)  # of a plug-in's code, the key knows nothing
     if own and fact in model_facts.known():
         return

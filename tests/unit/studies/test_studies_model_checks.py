@@ -58,6 +58,25 @@ def test_it_is_one_line_with_file_and_method(project: Project, method: str, opti
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("method", "sentences", "said"),
+    [
+        ("waldm-edc", 0, "waldm-edc, task tiny: validation_metric: bleu, but validation_bleu_sentences is 0"),
+        ("mbart50-finetuned", 5, "mbart50-finetuned, task tiny: validation_metric: bleu, but a pretrained model"),
+    ],
+)
+def test_the_best_is_not_chosen_by_a_bleu_that_nobody_measures(
+    project: Project, method: str, sentences: int, said: str
+) -> None:
+    training = {"validation_metric": "bleu", "validation_bleu_sentences": sentences}
+    project.update(
+        STUDY, methods=["mixed", method], options__1={"match": {"method": method}, "set": {"training": training}}
+    )
+    with pytest.raises(ConfigError) as caught:
+        look()
+    assert said in str(caught.value)
+
+
 def test_the_number_of_domains_is_the_tasks(project: Project) -> None:
     project.update(
         STUDY,

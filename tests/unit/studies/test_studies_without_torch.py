@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from unit.plugin_folder import Write
+from unit.test_plugin_kinds import BLOCK as ANY_BLOCK
 
 from mdnmt.config.architectures import ARCHITECTURES, architecture_type
 from mdnmt.methods import BUILDERS, config_type
@@ -18,6 +20,7 @@ from mdnmt.studies import model_facts
 
 ROOT = Path(__file__).parents[3]
 VOCAB = VocabSizes(100, 100, joint=True)
+BLOCK = ANY_BLOCK.format(part="bridge")
 RESOLVE = """
 import sys
 from pathlib import Path
@@ -86,3 +89,16 @@ def test_counts_are_kept_for_the_next_plan_and_belong_to_options_and_code(
         counts.write_text(damaged)
         _forget()
         assert work_of("transformer", options, 2, VOCAB) == other
+
+
+def test_a_model_with_a_block_of_a_plug_in_is_counted_again_when_that_code_changes(
+    counts: Path, write_plugin: Write
+) -> None:
+    options = {"model_dim": 8, "ffn_dim": 16, "num_heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+    counts.parent.mkdir()
+    found = []
+    for width in (8, 16):
+        write_plugin("own_block.py", BLOCK.replace("(width, width)", f"(width, {width})"))
+        _forget()
+        found.append(work_of("transformer", {**options, "blocks": ["own_block"]}, 2, VOCAB).parameters)
+    assert found[1] > found[0]

@@ -33,7 +33,14 @@ import generated_task
 pytestmark = pytest.mark.slow  # each trains a run twice or more
 
 T = TypeVar("T")
-FORM = {"kernels": "plain", "max_updates": 16, "batch_sentences": 3, "validate_every": 8, "clip_norm": 0.5}
+FORM = {
+    "kernels": "plain",
+    "max_updates": 16,
+    "batch_sentences": 3,
+    "validate_every": 8,
+    "clip_norm": 0.5,
+    "validation_bleu_sentences": 3,  # greedy search between recorded updates
+}
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "transformer": ("transformer", {"share_embeddings": "all"}),
     "waldm": ("waldm", {}),

@@ -152,8 +152,11 @@ def test_what_the_machine_refuses_is_not_called_damage(
 def test_a_sample_of_training_text_is_measured_and_changes_no_weight(
     make_spec: Any, toy_task: Path, tmp_path: Path
 ) -> None:
+    def sample(size: int) -> dict[str, int]:
+        return {"validate_every": 4, "validation_bleu_sentences": 3, "training_sample_sentences": size}
+
     with_sample, without = (
-        train(make_spec(max_updates=12, validate_every=4, training_sample_sentences=size), toy_task, tmp_path / name)
+        train(make_spec(max_updates=12, **sample(size)), toy_task, tmp_path / name)
         for name, size in (("with", 5), ("without", 0))
     )
     found, other = load_model(with_sample.model), load_model(without.model)

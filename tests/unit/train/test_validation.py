@@ -149,8 +149,3 @@ def test_only_the_domains_of_the_run_are_measured(make_spec: Any, data: TaskData
     found = Validation(data, ("law",), Training(validation_bleu_sentences=2), 0.1)(model, CPU, None)
     assert set(found) == {"law", "all"}
     assert found["law"] == found["all"]
-
-
-def test_a_run_cannot_choose_by_a_bleu_that_it_does_not_measure() -> None:
-    with pytest.raises(ValueError, match="validation_metric: bleu needs validation_bleu_sentences, but that is 0"):
-        Training(validation_metric="bleu", validation_bleu_sentences=0)

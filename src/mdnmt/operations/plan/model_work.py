@@ -14,7 +14,7 @@ from mdnmt.config.architectures import ARCHITECTURES
 from mdnmt.config.architectures.architecture import VocabSizes
 from mdnmt.config.training import Training
 from mdnmt.fingerprint import canonical_json
-from mdnmt.methods import build, pretrained, validate
+from mdnmt.methods import build, code_of, pretrained, validate
 from mdnmt.studies import model_facts
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _work(builder: str, options: str, num_domains: int, vocab: VocabSizes) -> Wo
     if builder not in ARCHITECTURES:
         return _counted(builder, options, num_domains, vocab)
     known = model_facts.known()
-    key = model_facts.key_of(__name__, builder, options, num_domains, vocab)
+    code = code_of(builder, json.loads(options))  # that of plug-ins
+    key = model_facts.key_of(__name__, builder, options, num_domains, vocab, code)
     if len(known.get(key, ())) != len(fields(Work)):
         model_facts.learn(key, astuple(_counted(builder, options, num_domains, vocab)))
     return Work(*known[key])
