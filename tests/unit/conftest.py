@@ -20,7 +20,7 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def model_facts_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What tests learn about models is none of the project's that they run in."""
+    """Keep what tests learn about models out of the project that they run in."""
     model_facts.FACTS = tmp_path_factory.mktemp("facts") / "facts.json"
 
 

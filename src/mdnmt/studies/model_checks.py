@@ -74,7 +74,8 @@ def check_started(model: Model, start: Model, start_name: str) -> None:
     """
     code = [code_of(one.builder, json.loads(one.options)) for one in (model, start)]  # that of plug-ins
     fact = model_facts.key_of(__name__, model, start, *code)
-    own = {model.builder, start.builder} <= set(ARCHITECTURES)  # of a plug-in's code, the key knows nothing
+    # A method of a plug-in may build on any module of mdnmt; the key has the code of mdnmt's models alone.
+    own = {model.builder, start.builder} <= set(ARCHITECTURES)
     if own and fact in model_facts.known():
         return
     from mdnmt.train.initialise import InitialWeights, initialise

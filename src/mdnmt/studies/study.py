@@ -26,8 +26,9 @@ from mdnmt.tasks.task_spec import TaskSpec
 
 SMALL_TASK_SENTENCES = 10_000
 NOT_TRAINED = "is not trained yet"
-_T = TypeVar("_T")
 COPY = "copy-source"  # the name of the row of the copied source
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
