@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Split
@@ -15,6 +15,8 @@ from mdnmt.errors import DataError
 from mdnmt.exhibits.significance_stars import Tested
 from mdnmt.fsio import read_json
 from mdnmt.numbers.verdicts import NOT_AVAILABLE, NOT_MADE, VERDICTS, Judgement
+
+Written = TypeVar("Written", bound=BaseModel)
 
 FORMAT = 2  # of the file; raise it when the meaning of a field changes
 
@@ -204,9 +206,26 @@ def read_grid(path: Path) -> Grid:
                 f"format {found.get('format', 1)}, not {FORMAT}: of another version of mdnmt; make it again"
             )
         return Grid.model_validate(found)
-    except (OSError, ValueError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path}: expected a table written by `mdnmt exhibit`, found: {reason}") from error
+
+
+def read_written(path: Path, model: type[Written], what: str) -> Written:
+    """Return the value in a JSON file that a verb wrote.
+
+    Args:
+        path: the file.
+        model: the class of the value.
+        what: what the file should be, for the error.
+
+    Raises:
+        DataError: it is not that.
+    """
+    try:
+        return model.model_validate(read_json(path))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected {what}, found: {str(error).splitlines()[0]}") from error
 
 
 def tally(grids: Iterable[Grid]) -> dict[str, int]:

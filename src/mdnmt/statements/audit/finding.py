@@ -35,13 +35,31 @@ class Checked(Frozen):
     agreed: int
 
 
-class AuditResult(Frozen):
-    """The audit of some papers."""
+class AuditResult(Frozen, extra="ignore"):
+    """The audit of some papers; what `mdnmt audit --json` writes also says which code made it."""
 
     papers: tuple[str, ...]
     findings: tuple[Finding, ...]
     checked: tuple[Checked, ...]
 
-    def of(self, paper: str) -> tuple[Finding, ...]:
-        """Return the findings of a paper."""
-        return tuple(finding for finding in self.findings if finding.paper == paper)
+    def of(self, paper: str) -> AuditResult:
+        """Return the audit of one paper."""
+        return AuditResult(
+            papers=(paper,),
+            findings=tuple(finding for finding in self.findings if finding.paper == paper),
+            checked=tuple(one for one in self.checked if one.paper == paper),
+        )
+
+    def count(self, status: Status) -> int:
+        """Return how many findings have a status."""
+        return sum(finding.status == status for finding in self.findings)
+
+    @property
+    def compared(self) -> int:
+        """Return how many single comparisons were made."""
+        return sum(one.compared for one in self.checked)
+
+    @property
+    def agreed(self) -> int:
+        """Return how many of them agreed with the print."""
+        return sum(one.agreed for one in self.checked)
