@@ -50,10 +50,7 @@ def write_study(folder: Path) -> contents.ReportSpec:
 
 
 def _spec(folder: Path, run_json: list[Path]) -> dict[str, Any]:
-    systems = [
-        {"label": label, "test_dir": run_folder(folder, name, 1) / "test-1" / "hyp"}
-        for name, (label, _) in SYSTEMS.items()
-    ]
+    systems = [(label, run_folder(folder, name, 1) / "test-1" / "hyp") for name, (label, _) in SYSTEMS.items()]
     drawn_from = [
         {"method": "mixed", "label": "Mixed", "seed": seed, "folder": run_folder(folder, "mixed", seed)}
         for seed in (*SEEDS, 4)

@@ -127,20 +127,18 @@ def filled(tmp_path):
     (tmp_path / "runs.tsv").write_text(runs)
     return {
         "study": HOSTILE, "title": HOSTILE, "introduction": HOSTILE, "commands": [HOSTILE], "partial": True,
-        "tables": [{"id": "scores", "title": HOSTILE, "kind": "scores", "data": str(tmp_path / "scores.json"),
-                    "caption": HOSTILE}],
+        "tables": [{"id": "scores", "title": HOSTILE, "kind": "scores", "data": str(tmp_path / "scores.json")}],
         "figures": [{"id": f"fig-{name}", "title": HOSTILE, "kind": kind, "png": str(tmp_path / f"{name}.png"),
                      "caption": HOSTILE} for name, kind in (("f", "tsne"), ("c", "curves"), ("none", "tsne"))],
         "tasks": [{"name": "t", "label": HOSTILE, "directory": str(task), "source_lang": "en", "target_lang": "fr",
-                   "domains": DOMAINS, "systems": [{"label": HOSTILE, "test_dir": str(hypotheses)},
-                                                   {"label": "DSA", "missing": HOSTILE}]}],
+                   "domains": DOMAINS, "systems": [(HOSTILE, hypotheses)]}],
         "corpora": [{"name": "c", "label": HOSTILE, "licence": HOSTILE, "citation": HOSTILE,
                      "url": "javascript:alert(1)", "sha256": "ab" * 32}],
         "external": [{"label": HOSTILE, "task": HOSTILE, "provenance": f"{HOSTILE}\nsecond line",
                       "redistributable": False, "files": [[f"opus/{HOSTILE}", "cd" * 32]]}],
         "runs": str(tmp_path / "runs.tsv"),
         "run_json": [str(tmp_path / name / "run.json") for name in ("run", "none")],
-        "missing": [{"what": HOSTILE, "why": HOSTILE}],
+        "missing": [(HOSTILE, HOSTILE)],
     }  # fmt: skip
 
 
@@ -163,12 +161,12 @@ def test_the_page_renders_with_everything_missing(tmp_path):
                     "missing": "not measured"}],
         "figures": [{"id": "f", "title": "F", "kind": "curves", "png": str(tmp_path / "no.png"), "caption": ""}],
         "tasks": [{"name": "t", "label": "T", "directory": str(tmp_path / "no"), "source_lang": "en",
-                   "target_lang": "fr", "domains": DOMAINS, "systems": [{"label": "a", "test_dir": "no"}]}],
-        "corpora": [{"name": "c", "label": "C", "missing": "register first"}],
+                   "target_lang": "fr", "domains": DOMAINS, "systems": [("a", "no")]}],
+        "corpora": [{"name": "c", "label": "C"}],
         "runs": str(tmp_path / "no.tsv"), "run_json": [str(tmp_path / "no.json")], "measure": str(tmp_path / "no"),
     }  # fmt: skip
     page = check(report_page.render(contents.ReportSpec.model_validate(spec)))
-    for reason in ("not made yet", "not measured", "register first", "No run has been made yet"):
+    for reason in ("not made yet", "not measured", "No run has been made yet"):
         assert reason in page.text
     assert "external" not in check(report_page.render(contents.ReportSpec(study="x", title="X"))).ids
 
@@ -244,30 +242,33 @@ def task_with(tmp_path, sources, outputs):
     for lang in ("en", "fr"):
         (tmp_path / "text" / f"test.law.{lang}").write_text("".join(f"{line}\n" for line in sources))
     (tmp_path / "hyp.law.txt").write_text("".join(f"{line}\n" for line in outputs))
-    system = contents.SampleSystem(label="a", test_dir=tmp_path)
     return contents.ReportTask(
-        name="t", label="T", directory=tmp_path, source_lang="en", target_lang="fr", domains=(), systems=(system,)
+        name="t",
+        label="T",
+        directory=tmp_path,
+        source_lang="en",
+        target_lang="fr",
+        domains=(),
+        systems=(("a", tmp_path),),
     )
 
 
 def test_samples_are_seeded_of_medium_length_and_within_what_was_decoded(tmp_path):
     sources = [" ".join([f"w{n}"] * (n % 30 + 1)) for n in range(200)]
     task = task_with(tmp_path, sources, [f"out {n}" for n in range(100)])
-    settings = contents.SampleSettings(per_domain=5, seed=3, min_words=8, max_words=20)
-    found = sample_translations.collect(task, "law", settings)
-    assert found == sample_translations.collect(task, "law", settings)
-    assert len(found) == 5 and [s.number for s in found] == sorted(s.number for s in found)
+    found = sample_translations.collect(task, "law")
+    assert found == sample_translations.collect(task, "law")
+    assert len(found) == 3 and [s.number for s in found] == sorted(s.number for s in found)
     for sample in found:
-        assert sample.number <= 100 and 8 <= len(sample.source.split()) <= 20
+        assert sample.number <= 100 and 8 <= len(sample.source.split()) <= 25
         assert sample.outputs == [("a", f"out {sample.number - 1}")]
-    other = sample_translations.collect(task, "law", settings.model_copy(update={"seed": 4}))
-    assert [s.number for s in other] != [s.number for s in found]
-    assert sample_translations.collect(task, "news", settings) == []
+    assert sample_translations.choose(sources, "law") != sample_translations.choose(sources, "news")
+    assert sample_translations.collect(task, "news") == []
 
 
 def test_samples_fall_back_to_any_length(tmp_path):
     task = task_with(tmp_path, ["a b", "", "c d"], ["x", "y", "z"])
-    assert {s.number for s in sample_translations.collect(task, "law", contents.SampleSettings())} == {1, 3}
+    assert {s.number for s in sample_translations.collect(task, "law")} == {1, 3}
 
 
 def study_runs(tmp_path, rows):
