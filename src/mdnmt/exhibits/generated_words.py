@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.exhibits.registry import TableSpec
 from mdnmt.exhibits.rows import WordRow
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 KINDS = {"common": "Common", "cue": "Domain's own", "context": "By context", "label": "By label"}
 Column = tuple[str, str]  # (group, key); the group is the upper line of the head
 Numbers = dict[Column, float]
-_PARTS = ("domains", "proportions", "gates")
 
 
 class WordTable(TableSpec):
@@ -86,11 +84,11 @@ class WordTable(TableSpec):
         """Return the table.
 
         Raises:
-            DataError: a words.json is invalid.
+            DataError: a words.json is damaged.
         """
         reasons, measured = Reasons(), []
         for row in self.rows:
-            found = [self._sorted(read_words(run.scores)) for run in row.runs]
+            found = [self._sorted(read_json(run.scores)) for run in row.runs]
             why = row.missing or (None if any(found) else f"{row.label} has no {self.part}")
             measured.append((row, found, () if why is None else (reasons.mark(why),)))
         columns = list(dict.fromkeys(key for _, found, _ in measured for numbers in found for key in numbers))
@@ -133,22 +131,6 @@ def _cell(values: Sequence[float], places: int) -> Cell:
         spread=None if spread is None else half_up(spread, places),
         num_seeds=len(values),
     )
-
-
-def read_words(path: Path) -> dict[str, Any]:
-    """Return the contents of a words.json, written by `mdnmt word-accuracy`.
-
-    Raises:
-        DataError: the file is not a words.json.
-    """
-    try:
-        found = dict(read_json(path))
-    except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: expected what `mdnmt word-accuracy` writes ({error}); make it again") from error
-    for key in _PARTS:
-        if not isinstance(found.get(key), dict):
-            raise DataError(f"{path}: expected the key {key!r}; make it again with `mdnmt word-accuracy`")
-    return found
 
 
 def accuracy(words: dict[str, Any]) -> dict[str, float]:

@@ -61,14 +61,7 @@ def interval(differences: Measured | None, places: int) -> str | None:
 
 
 def sorted_runs(row: ScoreRow) -> tuple[ScoreRun, ...]:
-    """Return the runs of a row in the order of their seeds.
-
-    Raises:
-        DataError: a seed occurs twice.
-    """
-    seeds = [run.seed for run in row.runs]
-    if len(set(seeds)) != len(seeds):
-        raise DataError(f"row {row.label!r}: seeds {seeds} hold one twice; expected each seed once")
+    """Return the runs of a row in the order of their seeds."""
     return tuple(sorted(row.runs, key=lambda run: -1 if run.seed is None else run.seed))
 
 
@@ -77,12 +70,7 @@ def _read(run: ScoreRun) -> Domains:
     scores = dict(read_scores(run.scores).domains)
     for path in run.others:
         for domain, there in read_scores(path).domains.items():
-            here = scores.get(domain)
-            if here is None or here.num_sentences != there.num_sentences:
-                known = "none" if here is None else here.num_sentences
-                raise DataError(
-                    f"{path}: {there.num_sentences} sentences for {domain}, but {known} in {run.scores}; score it again"
-                )
+            here = scores[domain]
             scores[domain] = replace(here, scores={**there.scores, **here.scores})
     return scores
 
@@ -144,7 +132,7 @@ def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Me
     these models on the domains that they were not trained on.
 
     Raises:
-        DataError: a file is invalid, a seed occurs twice, or runs were scored on different numbers of sentences.
+        DataError: a file is damaged, or runs were scored on different numbers of sentences.
     """
     if row.models:
         return _measure_models(row, shared)

@@ -17,6 +17,7 @@ from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, font_no
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.rows import AnalysedRun, Column
 from mdnmt.exhibits.word_values import MIN_COUNT, AnalysedWords
+from mdnmt.fsio import read_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +66,7 @@ class DomainAttentionSpec(FigureSpec):
             if (words := _source_words(seed.analysis)) is None:
                 continue
             domains = analysis_files.domain_names(seed.analysis)
-            slots = list(analysis_files.read(seed.analysis / "meta.json").get("slots", ()))
+            slots = list(read_json(seed.analysis / "meta.json").get("slots", ()))
             for name, at, value in _of(words, domains, slots):
                 yield Measure(self.run.method, self.run.label, seed.seed, name, value, at)
 
@@ -151,7 +152,7 @@ def top_words(words: AnalysedWords, count: int, min_count: int) -> list[list[str
 def slot_names(spec: DomainAttentionSpec, count: int) -> list[str]:
     """Return the names of the domain vectors: the domains that training ties them to, or else numbers."""
     assert spec.run.analysis is not None
-    tied = analysis_files.labels(analysis_files.read(spec.run.analysis / "meta.json").get("slots", ()), spec.domains)
+    tied = analysis_files.labels(read_json(spec.run.analysis / "meta.json").get("slots", ()), spec.domains)
     return [tied[slot] if slot < len(tied) else SPARE if tied else f"Vector {slot + 1}" for slot in range(count)]
 
 

@@ -67,7 +67,7 @@ class TsneSpec(FigureSpec):
         """
         for system in self.systems:
             for seed in system.seeds:
-                stored = analysis_files.arrays(seed.analysis / "vectors.npz", "vectors", "domain")
+                stored = analysis_files.arrays(seed.analysis / "vectors.npz")
                 kept = subsample(stored["domain"], self.max_sentences, self.seed)
                 vectors, domain = stored["vectors"][kept].astype(np.float64), stored["domain"][kept]
                 with _one_thread():
@@ -211,7 +211,7 @@ def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
         if system.analysis is None:
             absent.append(f"{system.label}: {system.missing or 'not analysed'}")
             continue
-        stored = analysis_files.arrays(system.analysis / "vectors.npz", "vectors", "domain")
+        stored = analysis_files.arrays(system.analysis / "vectors.npz")
         keys = keys or analysis_files.domain_names(system.analysis)
         if len(stored["domain"]) < 4:
             absent.append(f"{system.label}: fewer than 4 sentences")

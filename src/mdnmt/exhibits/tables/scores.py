@@ -9,7 +9,6 @@ from pydantic import Field
 
 from mdnmt.config.decoding import Split
 from mdnmt.config.metrics import METRICS, Metric
-from mdnmt.errors import DataError
 from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.distinct_labels import distinct_rows
 from mdnmt.exhibits.grid import DELTA, Cell, Grid, GridRow, Header, Reasons, RowRun, mark_best
@@ -280,7 +279,7 @@ class ScoreTable(ComparedTableSpec):
         baseline_label = next((row.label for row in self.rows if row.method == self.baseline), self.baseline_label)
         chosen, choices = choose_best(self.rows)
         spec = self.model_copy(update={"rows": chosen, "notes": (*choices, *self.notes)})
-        significance = _significance(spec)
+        significance: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
         headers, reasons, rows = _headers(spec), Reasons(), []
         shared = SharedConditions(spec.columns, spec.metrics, spec.split)
         measured = [measure(row, shared) for row in spec.rows]
@@ -325,30 +324,6 @@ class ScoreTable(ComparedTableSpec):
             test_sentences=tuple((name, count) for name, (count, _) in shared.sentences.items()),
         )
         return annotate(grid, spec.margin)
-
-
-def _significance(spec: ScoreTable) -> dict[str, Any]:
-    """Return the tests; empty if there are none.
-
-    Raises:
-        DataError: they compare with another baseline, or one has no verdict (a mean delta and a p-value alone do not
-            show that every seed agrees).
-    """
-    found: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
-    if found and spec.baseline is not None and found.get("baseline") != spec.baseline:
-        raise DataError(
-            f"{spec.significance}: tested against {found.get('baseline')!r}, expected {spec.baseline!r}; "
-            "run the test again"
-        )
-    for system, domains in found.get("systems", {}).items():
-        for domain, metrics in domains.items():
-            for metric, tested in metrics.items():
-                if tested.get("verdict", "") not in ("better", "worse", None):
-                    raise DataError(
-                        f"{spec.significance}: {metric} of {system} on {domain} has no verdict; expected better, "
-                        "worse or null; run the test again"
-                    )
-    return found
 
 
 def _folder(row: ScoreRow, run: ScoreRun) -> str:
