@@ -12,8 +12,7 @@ from mdnmt.config.audit import AuditConfig, Check, Gains, Noted, Sweep
 from mdnmt.errors import ConfigError
 from mdnmt.statements.audit import comparisons, differences
 from mdnmt.statements.audit.cells import readable, split_cell
-from mdnmt.statements.audit.check_result import CheckResult
-from mdnmt.statements.audit.finding import AuditResult, Checked, Finding
+from mdnmt.statements.audit.finding import AuditResult, Checked, CheckResult, Finding
 from mdnmt.statements.audit.printed_tables import AuditInput
 from mdnmt.statements.audit.sweeps import SWEEPS, CheckedNumber
 

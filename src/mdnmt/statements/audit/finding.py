@@ -1,7 +1,8 @@
-"""The result of the audit: findings, and how many comparisons were made."""
+"""The result of a check, and of the whole audit: findings, and how many comparisons were made."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -9,6 +10,26 @@ from pydantic import Field
 from mdnmt.config.base import Frozen
 
 Status = Literal["inconsistent", "consistent", "noted"]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of one check.
+
+    Attributes:
+        recomputed: what came out, in words.
+        compared: single comparisons that were made.
+        agreed: those of them that hold.
+    """
+
+    recomputed: str
+    compared: int
+    agreed: int
+
+    @property
+    def agrees(self) -> bool:
+        """Say whether everything holds."""
+        return self.agreed == self.compared
 
 
 class Finding(Frozen):
