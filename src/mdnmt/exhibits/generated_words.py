@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun, number_cell
 from mdnmt.exhibits.registry import TableSpec
 from mdnmt.exhibits.rows import WordRow
 from mdnmt.fsio import read_json
-from mdnmt.numbers.rounding import half_up, mean, standard_deviation
 
 if TYPE_CHECKING:
     from mdnmt.exhibits.table_request import TableRequest
@@ -98,10 +97,10 @@ class WordTable(TableSpec):
         ]
         rows = self.first_rows(columns) if columns else []
         for row, found, marks in measured:
-            cells = [
-                _cell([numbers[column] for numbers in found if column in numbers], self.places(column[1]))
-                for column in columns
-            ]
+            cells = []
+            for column in columns:
+                values = [numbers[column] for numbers in found if column in numbers]
+                cells.append(number_cell(values, len(values), self.places(column[1])) if values else Cell())
             cells += self.last_cells(row, found)
             runs = tuple(RowRun(seed=run.seed, folder=run.scores.parent.parent.as_posix()) for run in row.runs)
             about = {"group": row.group, "label": row.label, "method": row.method, "marks": marks, "runs": runs}
@@ -117,20 +116,6 @@ class WordTable(TableSpec):
 
     def _sorted(self, words: dict[str, Any]) -> Numbers:
         return dict(sorted(self.numbers(words).items(), key=lambda item: item[0][0]))
-
-
-def _cell(values: Sequence[float], places: int) -> Cell:
-    if not values:
-        return Cell()
-    spread = standard_deviation(values)
-    return Cell(
-        text=half_up(mean(values), places),
-        values=tuple(values),
-        mean=mean(values),
-        sd=spread,
-        spread=None if spread is None else half_up(spread, places),
-        num_seeds=len(values),
-    )
 
 
 def accuracy(words: dict[str, Any]) -> dict[str, float]:

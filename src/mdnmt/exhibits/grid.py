@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
@@ -14,6 +14,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.exhibits.significance_stars import Tested
 from mdnmt.fsio import read_json
+from mdnmt.numbers.rounding import half_up, mean, standard_deviation
 from mdnmt.numbers.verdicts import NOT_AVAILABLE, NOT_MADE, VERDICTS, Judgement
 
 Written = TypeVar("Written", bound=BaseModel)
@@ -75,6 +76,30 @@ class Cell(Frozen):
     def star(self) -> bool:
         """Return whether the cell is starred: significantly better than the baseline."""
         return self.verdict == "better"
+
+
+def number_cell(
+    values: Sequence[float], num_seeds: int, places: int, *, show: Callable[[float, int], str] = half_up, **details: Any
+) -> Cell:
+    """Return the mean of at least one value, with its spread.
+
+    Args:
+        values: one for each run.
+        num_seeds: how many of the runs were trained.
+        places: decimals of the mean and of the spread.
+        show: rounds the mean.
+        details: further fields.
+    """
+    middle, spread = mean(values), standard_deviation(values)
+    return Cell(
+        text=show(middle, places),
+        values=tuple(values),
+        mean=middle,
+        sd=spread,
+        spread=None if spread is None else half_up(spread, places),
+        num_seeds=num_seeds,
+        **details,
+    )
 
 
 class RowRun(Frozen):

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
+from mdnmt.exhibits.grid import RowRun
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
 from mdnmt.numbers.score_file import DomainScores, read_scores
@@ -63,6 +65,15 @@ def interval(differences: Measured | None, places: int) -> str | None:
 def sorted_runs(row: ScoreRow) -> tuple[ScoreRun, ...]:
     """Return the runs of a row in the order of their seeds."""
     return tuple(sorted(row.runs, key=lambda run: -1 if run.seed is None else run.seed))
+
+
+def row_runs(row: ScoreRow) -> tuple[RowRun, ...]:
+    """Return the runs of a row, or the folders of the translations if the system is not trained here."""
+    return tuple(
+        RowRun(seed=run.seed, folder=(run.scores.parent if part.external else run.scores.parent.parent).as_posix())
+        for part in row.parts
+        for run in sorted_runs(part)
+    )
 
 
 def _read(run: ScoreRun) -> Domains:
@@ -123,6 +134,12 @@ class SharedConditions:
             for metric in self.metrics:
                 if metric in of.scores:
                     self.signatures.setdefault(metric, set()).add(of.scores[metric].signature)
+
+    def signature_notes(self) -> list[str]:
+        """Return for each metric how it was computed."""
+        texts = {name: f"{METRICS[name].label}: {'; '.join(sorted(found))}" for name, found in self.signatures.items()}
+        different = "Caution, scored in different ways: "
+        return [text if len(self.signatures[name]) == 1 else different + text for name, text in texts.items()]
 
 
 def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
