@@ -103,7 +103,6 @@ class ReportSpec(Frozen):
     corpora: tuple[ReportCorpus, ...] = ()
     external: tuple[ReportExternal, ...] = ()
     runs: Path | None = None  # runs.tsv
-    run_json: tuple[Path, ...] = ()
     measure: Path | None = None  # measure.json, for the hardware
     missing: tuple[tuple[str, str], ...] = ()  # (what the study names but does not have, why)
     commands: tuple[str, ...] = ()  # commands that make this page again

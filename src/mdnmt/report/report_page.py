@@ -123,7 +123,7 @@ def _policy(style: str, script: str) -> str:
 
 def _context(spec: ReportSpec) -> dict[str, Any]:
     """Return the variables of the templates."""
-    records = runs.read_runs(spec.runs, spec.run_json)
+    records = runs.read_runs(spec.runs)
     links = runs.links(records)
     tasks = [_task(task) for task in spec.tasks]
     shown: dict[str, exhibit_sections.Item] = {}
@@ -135,7 +135,7 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
     details = []
     for record in records:
         if record.made is not None:
-            task = by_name.get(record.line.get("task", ""))
+            task = by_name.get(record.line["task"])
             given, chosen = (task.task, task.samples) if task is not None else (None, {})
             details.append(run_details.detail(record, given, chosen, software))
     made = provenance.collect()

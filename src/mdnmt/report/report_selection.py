@@ -36,7 +36,6 @@ def report_spec(
         corpora=tuple(_corpora(study)),
         external=tuple(_external(study)),
         runs=Path(places.runs_table),
-        run_json=tuple(Path(places.run(run), "run.json") for run in study.makeable()),
         measure=Path(measured[0]) if measured else None,
         missing=tuple(_missing(study)),
         commands=commands,

@@ -137,7 +137,6 @@ def filled(tmp_path):
         "external": [{"label": HOSTILE, "task": HOSTILE, "provenance": f"{HOSTILE}\nsecond line",
                       "redistributable": False, "files": [[f"opus/{HOSTILE}", "cd" * 32]]}],
         "runs": str(tmp_path / "runs.tsv"),
-        "run_json": [str(tmp_path / name / "run.json") for name in ("run", "none")],
         "missing": [(HOSTILE, HOSTILE)],
     }  # fmt: skip
 
@@ -163,7 +162,7 @@ def test_the_page_renders_with_everything_missing(tmp_path):
         "tasks": [{"name": "t", "label": "T", "directory": str(tmp_path / "no"), "source_lang": "en",
                    "target_lang": "fr", "domains": DOMAINS, "systems": [("a", "no")]}],
         "corpora": [{"name": "c", "label": "C"}],
-        "runs": str(tmp_path / "no.tsv"), "run_json": [str(tmp_path / "no.json")], "measure": str(tmp_path / "no"),
+        "runs": str(tmp_path / "no.tsv"), "measure": str(tmp_path / "no"),
     }  # fmt: skip
     page = check(report_page.render(contents.ReportSpec.model_validate(spec)))
     for reason in ("not made yet", "not measured", "No run has been made yet"):
@@ -273,42 +272,47 @@ def test_samples_fall_back_to_any_length(tmp_path):
 
 def study_runs(tmp_path, rows):
     """Write runs.tsv, and run.json as the trainer does (without a label) for each row with `updates`."""
-    lines, paths = ["\t".join(COLUMNS)], []
+    lines = ["\t".join(COLUMNS)]
     for row in rows:
         if "run_dir" in row:
             directory = tmp_path / row["run_dir"]
             directory.mkdir(parents=True, exist_ok=True)
             row = row | {"run_dir": str(directory)}
-            paths.append(directory / "run.json")
         if "updates" in row:
-            made = {"task": "t", "method": "m", "seed": 1, "fingerprint": "ff", "seconds": 1.5}
-            paths[-1].write_text(json.dumps(made | {"updates": row["updates"]}))
+            made = {
+                "task": "t",
+                "method": "m",
+                "seed": 1,
+                "fingerprint": "ff",
+                "seconds": 1.5,
+                "spec": {"task_fingerprint": "77"},
+            }
+            (directory / "run.json").write_text(json.dumps(made | {"updates": row["updates"]}))
         lines.append("\t".join(str(row.get(column, "")) for column in COLUMNS))
     (tmp_path / "runs.tsv").write_text("\n".join(lines) + "\n")
-    return tmp_path / "runs.tsv", tuple(paths)
+    return tmp_path / "runs.tsv"
 
 
 def test_runs_are_joined_by_their_directory_not_by_fingerprint(tmp_path):
     same = {"task": "t", "seed": "1", "fingerprint": "ff", "state": "done"}
-    tsv, paths = study_runs(
+    tsv = study_runs(
         tmp_path,
         [
             same | {"label": "A", "run_dir": "a-ff", "updates": 10},
             same | {"label": "B", "run_dir": "b-ff", "updates": 20},
         ],
     )
-    found = runs.read_runs(tsv, tuple(reversed(paths)))
+    found = runs.read_runs(tsv)
     assert [record.state for record in found] == ["done", "done"] and runs.missing(found) == []
     table = runs.table(found)
     assert [(row[0].text, row[4].text) for row in table.rows] == [("A", "10"), ("B", "20")]
     assert "Task" not in table.headers
-    assert [row[4].text for row in runs.table(runs.read_runs(None, paths)).rows] == ["10", "20"]
 
 
 def test_runs_of_several_tasks_are_told_apart(tmp_path):
     rows = [{"task": t, "label": "A", "seed": "1", "run_dir": f"{t}/a", "updates": 7, "state": "done"} for t in "uv"]
     rows.append({"task": "v", "label": "B", "seed": "1", "state": "missing", "reason": "why"})
-    found = runs.read_runs(*study_runs(tmp_path, rows))
+    found = runs.read_runs(study_runs(tmp_path, rows))
     table = runs.table(found)
     assert table.headers[:3] == ["System", "Task", "Seed"]
     assert [[cell.text for cell in row[:3]] for row in table.rows] == [
@@ -325,8 +329,8 @@ def test_a_partial_report_says_how_far_each_run_is(tmp_path):
         {"task": "t", "label": "C", "seed": "2", "run_dir": "c", "state": "to do"},
         {"task": "t", "label": "D", "seed": "1", "state": "missing", "reason": "needs UM-Corpus"},
     ]
-    tsv, paths = study_runs(tmp_path, rows)
-    html = report_page.render(contents.ReportSpec(study="x", title="X", runs=tsv, run_json=paths, partial=True))
+    tsv = study_runs(tmp_path, rows)
+    html = report_page.render(contents.ReportSpec(study="x", title="X", runs=tsv, partial=True))
     assert "1 of 4 done" in html
     absent = html.split('<section id="missing"')[1]
     for what, why in (("B, seed 1", "begun"), ("C, seed 2", "to do"), ("D, seed 1", "needs UM-Corpus")):
