@@ -77,13 +77,11 @@ class DomainAttentionSpec(FigureSpec):
             DataError: the analysis is invalid, or has no such sentence.
         """
         if self.run.analysis is None:
-            reason = self.run.missing or "the run was not analysed"
-            return self.not_drawn(reason)
+            return self.not_drawn(self.run.missing or "the run was not analysed")
         words = _source_words(self.run.analysis)
         sentence = analysis_files.find_sentence(self.run.analysis, self.sentence, self.domain, self.max_words)
         if words is None or sentence is None or sentence.get("attention") is None:
-            reason = f"{self.run.name} has no domain vectors"
-            return self.not_drawn(reason)
+            return self.not_drawn(f"{self.run.name} has no domain vectors")
         joined = analysis_files.whole_words(sentence["source_tokens"], sentence["attention"])
         cut = len(joined.words) > self.max_words
         joined = joined.first(self.max_words)

@@ -96,8 +96,9 @@ class GateUseSpec(FigureSpec):
         every += [(system.label, system.missing) for system in self.systems]
         absent = [f"{label}: {missing or 'has no gates'}" for label, missing in every if label not in systems]
         if not systems:
-            reason = next((missing for _, missing in every if missing), "no method of the study has gates")
-            return self.not_drawn(reason)
+            return self.not_drawn(
+                next((missing for _, missing in every if missing), "no method of the study has gates")
+            )
         measured = next(iter(systems.values())).gates
         names = [column.name for column in self.domains if column.name in measured] or list(measured)
         if reason := too_many("domains", len(names), MOST_DOMAINS):

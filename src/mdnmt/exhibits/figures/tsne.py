@@ -24,6 +24,7 @@ from mdnmt.exhibits.figure_style import (
     legend_grid,
     mark,
     new_figure,
+    series_legend,
     too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
@@ -82,12 +83,9 @@ class TsneSpec(FigureSpec):
         Raises:
             DataError: an analysis is invalid.
         """
-        from matplotlib.lines import Line2D
-
         systems, absent, names = _projected(self)
         if not systems:
-            reason = "; ".join(absent) or "no system was analysed"
-            return self.not_drawn(reason)
+            return self.not_drawn("; ".join(absent) or "no system was analysed")
         if reason := too_many("domains", len(names)):
             return self.not_drawn(reason)
         columns = len(systems) if len(systems) <= 3 else 2
@@ -121,14 +119,7 @@ class TsneSpec(FigureSpec):
                 spine.set_color(FAINT)
             axes.set_title(titles[position], pad=4)
             axes.set_xlabel(_measures(system), size=8.5, color=GREY, labelpad=4, loc="left")
-        handles = [
-            Line2D([], [], color=mark(k)[0], marker=mark(k)[1], linestyle="", label=name)
-            for k, name in enumerate(names)
-        ]
-        figure.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=legend_columns,
-            borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
-        )  # fmt: skip
+        series_legend(figure, names, 1 - (0.46 + room) / height, legend_columns)
         for line, text in enumerate(reversed(absent)):
             figure.text(0.02, (0.05 + 0.15 * line) / height, f"Not drawn: {text}", size=8, color=GREY)
         heading(figure, self.title, detail)
