@@ -227,8 +227,7 @@ class TableRequest(Request):
     def measured(self) -> dict[str, Any]:
         """Return the fields `measure`, `made_with` and `missing` of a spec, for the resources of the task's runs."""
         options = measure_options(self.study, self.task.name, self.places)
-        file, made_with = self.file_of_task(self.places.measure(self.task.name), options)
-        return {"measure": file, "made_with": made_with, "missing": self.why_missing(file)}
+        return self.file_of_task("measure", self.places.measure(self.task.name), options)
 
     def _with_others(self, row: ScoreRow, runs: list[Run]) -> ScoreRow:
         """Return the row with the files of its other scores: other metrics, validation text."""
