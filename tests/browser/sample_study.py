@@ -46,14 +46,11 @@ def write_study(folder: Path) -> contents.ReportSpec:
     lines.append("\t".join(["toy", "mixed", "Mixed", "law,news", "4", begun.name[-8:], str(begun), "", "begun", ""]))
     lines.append("\t".join(["toy", "big", "Big", "law", "1", "ffffffff", "", "", "missing", "needs a GPU"]))
     (folder / "runs.tsv").write_text("\n".join(lines) + "\n")
-    return contents.ReportSpec.model_validate(_spec(folder, [run / "run.json" for _, _, run in runs]))
+    return contents.ReportSpec.model_validate(_spec(folder))
 
 
-def _spec(folder: Path, run_json: list[Path]) -> dict[str, Any]:
-    systems = [
-        {"label": label, "test_dir": run_folder(folder, name, 1) / "test-1" / "hyp"}
-        for name, (label, _) in SYSTEMS.items()
-    ]
+def _spec(folder: Path) -> dict[str, Any]:
+    systems = [(label, run_folder(folder, name, 1) / "test-1" / "hyp") for name, (label, _) in SYSTEMS.items()]
     drawn_from = [
         {"method": "mixed", "label": "Mixed", "seed": seed, "folder": run_folder(folder, "mixed", seed)}
         for seed in (*SEEDS, 4)
@@ -121,7 +118,6 @@ def _spec(folder: Path, run_json: list[Path]) -> dict[str, Any]:
         ],
         "corpora": [{"name": "c", "label": "A corpus", "url": "https://example.org/corpus", "sha256": "ab" * 32}],
         "runs": folder / "runs.tsv",
-        "run_json": run_json,
         "commands": ["snakemake --cores all --config study=toy"],
     }
 

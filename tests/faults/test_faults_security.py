@@ -217,11 +217,11 @@ def test_hostile_text_in_tables_and_on_the_page_is_text(hostile: tuple[Finished,
     assert "\\input{" not in formats["tex"].read_text() and "\\write18" not in formats["tex"].read_text()
     for kind in ("md", "tex", "html"):
         assert is_plain(formats[kind].read_text()), kind
-    systems = [{"label": evil, "test_dir": str(made.test)}]
+    systems = [(evil, str(made.test))]
     task = {"name": "t", "label": evil, "directory": str(made.task), "source_lang": "en", "target_lang": "fr",
             "domains": columns, "systems": systems}  # fmt: skip
     item = {"id": "t", "title": evil, "kind": "scores", "data": str(formats["json"])}
-    spec = {"study": evil, "title": evil, "tables": [item], "tasks": [task], "missing": [{"what": evil, "why": evil}]}
+    spec = {"study": evil, "title": evil, "tables": [item], "tasks": [task], "missing": [(evil, evil)]}
     html = report_page.render(contents.ReportSpec.model_validate(spec))
     assert is_plain(html)
     assert "<script>alert" not in html and "<img src=x" not in html and "&lt;script&gt;alert" in html

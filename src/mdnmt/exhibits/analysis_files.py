@@ -37,39 +37,23 @@ def files(run: AnalysedRun, *names: str) -> list[Path]:
     return [seed.analysis / name for seed in run.seeds for name in names]
 
 
-def arrays(path: Path, *names: str) -> dict[str, Any]:
-    """Return the arrays of an .npz file, which must contain `names`; pickled arrays are refused.
+def arrays(path: Path) -> dict[str, Any]:
+    """Return the arrays of an .npz file; pickled arrays are refused.
 
     Raises:
-        DataError: the file cannot be read or lacks one of `names`.
+        DataError: the file is damaged.
     """
+    check_listed(path)
     try:
-        check_listed(path)
         with np.load(path, allow_pickle=False) as stored:
-            found = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: expected an .npz of the analysis ({error}); analyse the run again") from error
-    for name in names:
-        if name not in found:
-            raise DataError(f"{path}: has {sorted(found)}, expected {name!r} too; analyse the run again")
-    return found
-
-
-def read(path: Path) -> Any:
-    """Return the JSON of an analysis file.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
-    try:
-        return read_json(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: expected JSON of the analysis ({error}); analyse the run again") from error
 
 
 def domain_names(directory: Path) -> list[str]:
     """Return the task's domains in the order of their labels."""
-    return [str(name) for name in read(directory / "meta.json")["domains"]]
+    return [str(name) for name in read_json(directory / "meta.json")["domains"]]
 
 
 def labels(names: Sequence[str], columns: Sequence[Column]) -> list[str]:
@@ -101,7 +85,7 @@ def find_sentence(directory: Path, number: int | None, domain: str | None, max_w
     Raises:
         DataError: there is no sentence of that number.
     """
-    sentences = read(directory / "sentences.json")
+    sentences = read_json(directory / "sentences.json")
     index = choose(sentences, domain, max_words) if number is None else number
     if index is None:
         return None

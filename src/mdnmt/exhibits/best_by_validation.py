@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TypeVar
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits.rows import ResourceRow, ScoreRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
@@ -29,7 +26,7 @@ def choose_best(rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     first is chosen.
 
     Raises:
-        DataError: a run.json is invalid.
+        DataError: a run.json is damaged.
     """
     chosen: dict[int, Row] = {}
     texts_of: dict[str, list[str]] = {}
@@ -44,16 +41,15 @@ def choose_best(rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
 
 def _best(rivals: Sequence[Row]) -> tuple[Row, str, str]:
     """Return the row to show, the name of the measure that decided, and the values as text."""
-    found = [(row, [_validation(path) for path in row.records]) for row in rivals if row.records]
+    # Domain -> validation measures of a run's final weights; `all` is over all domains.
+    found = [(row, [read_json(path)["validation"] for path in row.records]) for row in rivals if row.records]
     runs = [run for _, of_row in found for run in of_row]
     measure = "bleu" if all("bleu" in run["all"] for run in runs) else "loss"
     what, places, more_is_better = MEASURES[measure]
     # `all` is the mean over domains; a run on one domain has no such mean.
     if measure == "bleu" and any(len(run) > 2 for run in runs):
         what += ", mean over domains"
-    values = {
-        row.method: mean([_number(row, run["all"].get(measure), measure) for run in of_row]) for row, of_row in found
-    }
+    values = {row.method: mean([run["all"][measure] for run in of_row]) for row, of_row in found}
     absent = [row.method for row in rivals if row.method not in values]
     if not values:
         return rivals[0], what, f"none of {', '.join(absent)} is trained yet"
@@ -62,20 +58,3 @@ def _best(rivals: Sequence[Row]) -> tuple[Row, str, str]:
     others += [f"{name} not trained yet" for name in absent]
     row = next(row for row in rivals if row.method == best)
     return row, what, f"{best} {half_up(values[best], places)} ({', '.join(others)})"
-
-
-def _validation(path: Path) -> dict[str, dict[str, object]]:
-    """Return domain -> validation measures of a run's final weights; `all` is over all domains."""
-    try:
-        found = dict(read_json(path)["validation"])
-        return {**found, "all": dict(found["all"])}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: expected a run.json with validation.all ({error!r}); train the run again") from error
-
-
-def _number(row: ScoreRow | ResourceRow, value: object, measure: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        found = "nothing" if value is None else repr(value)
-        where = ", ".join(map(str, row.records))
-        raise DataError(f"{where}: validation.all.{measure} is {found}, expected a finite number; train the run again")
-    return float(value)

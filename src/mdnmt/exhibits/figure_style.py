@@ -171,6 +171,36 @@ def legend_grid(labels: Sequence[str], handle: float, most: int = 4) -> tuple[in
     return columns, LEGEND_ROW * (-(-len(labels) // columns) - 1)
 
 
+def series_legend(
+    figure: Figure, labels: Sequence[str], top: float, columns: int, *, line: float | None = None
+) -> None:
+    """Draw the legend of series at the left edge of a figure, each with its mark, or with its line.
+
+    Args:
+        figure: the figure.
+        labels: of the series, in the order of `mark` and `stroke`.
+        top: upper edge of the legend, as a share of the figure's height.
+        columns: labels per row.
+        line: length of a line in ems; None: marks.
+    """
+    from matplotlib.lines import Line2D
+
+    def handle(number: int, label: str) -> Line2D:
+        if line is None:
+            colour, marker = mark(number)
+            return Line2D([], [], color=colour, marker=marker, linestyle="", label=label)
+        colour, dashes = stroke(number)
+        return Line2D([], [], color=colour, linestyle=dashes, label=label)
+
+    spacing: Any = {"handletextpad": 0.2, "columnspacing": 1.2}
+    if line is not None:
+        spacing = {"handlelength": line, "columnspacing": 1.4}
+    figure.legend(
+        handles=[handle(number, label) for number, label in enumerate(labels)], loc="upper left",
+        bbox_to_anchor=(0.0, top), ncols=columns, borderaxespad=0.1, **spacing,
+    )  # fmt: skip
+
+
 def remove_frame(axes: Axes) -> None:
     """Remove the frame and draw a faint grid of horizontal lines."""
     axes.grid(axis="y")
@@ -182,10 +212,15 @@ def remove_frame(axes: Axes) -> None:
 def label_differences(axes: Axes, names: Sequence[str]) -> None:
     """Name the rows of a plot of differences in BLEU, from 0 downwards, and mark no difference by a line."""
     axes.axvline(0, color=GREY, linewidth=0.8)
+    label_rows(axes, names, "difference in BLEU")
+
+
+def label_rows(axes: Axes, names: Sequence[str], quantity: str) -> None:
+    """Name the rows of a plot, from 0 downwards, and the quantity on its horizontal axis."""
     axes.set_yticks([-place for place in range(len(names))], names, size=8)
     axes.set_ylim(0.6 - len(names), 0.6)
     axes.tick_params(length=0)
     axes.grid(axis="x", color=FAINT)
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("difference in BLEU")
+    axes.set_xlabel(quantity)

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from mdnmt.errors import DataError
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun, number_cell
 from mdnmt.exhibits.registry import TableSpec
 from mdnmt.exhibits.rows import WordRow
 from mdnmt.fsio import read_json
-from mdnmt.numbers.rounding import half_up, mean, standard_deviation
 
 if TYPE_CHECKING:
     from mdnmt.exhibits.table_request import TableRequest
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 KINDS = {"common": "Common", "cue": "Domain's own", "context": "By context", "label": "By label"}
 Column = tuple[str, str]  # (group, key); the group is the upper line of the head
 Numbers = dict[Column, float]
-_PARTS = ("domains", "proportions", "gates")
 
 
 class WordTable(TableSpec):
@@ -86,11 +83,11 @@ class WordTable(TableSpec):
         """Return the table.
 
         Raises:
-            DataError: a words.json is invalid.
+            DataError: a words.json is damaged.
         """
         reasons, measured = Reasons(), []
         for row in self.rows:
-            found = [self._sorted(read_words(run.scores)) for run in row.runs]
+            found = [self._sorted(read_json(run.scores)) for run in row.runs]
             why = row.missing or (None if any(found) else f"{row.label} has no {self.part}")
             measured.append((row, found, () if why is None else (reasons.mark(why),)))
         columns = list(dict.fromkeys(key for _, found, _ in measured for numbers in found for key in numbers))
@@ -100,10 +97,10 @@ class WordTable(TableSpec):
         ]
         rows = self.first_rows(columns) if columns else []
         for row, found, marks in measured:
-            cells = [
-                _cell([numbers[column] for numbers in found if column in numbers], self.places(column[1]))
-                for column in columns
-            ]
+            cells = []
+            for column in columns:
+                values = [numbers[column] for numbers in found if column in numbers]
+                cells.append(number_cell(values, len(values), self.places(column[1])) if values else Cell())
             cells += self.last_cells(row, found)
             runs = tuple(RowRun(seed=run.seed, folder=run.scores.parent.parent.as_posix()) for run in row.runs)
             about = {"group": row.group, "label": row.label, "method": row.method, "marks": marks, "runs": runs}
@@ -119,36 +116,6 @@ class WordTable(TableSpec):
 
     def _sorted(self, words: dict[str, Any]) -> Numbers:
         return dict(sorted(self.numbers(words).items(), key=lambda item: item[0][0]))
-
-
-def _cell(values: Sequence[float], places: int) -> Cell:
-    if not values:
-        return Cell()
-    spread = standard_deviation(values)
-    return Cell(
-        text=half_up(mean(values), places),
-        values=tuple(values),
-        mean=mean(values),
-        sd=spread,
-        spread=None if spread is None else half_up(spread, places),
-        num_seeds=len(values),
-    )
-
-
-def read_words(path: Path) -> dict[str, Any]:
-    """Return the contents of a words.json, written by `mdnmt word-accuracy`.
-
-    Raises:
-        DataError: the file is not a words.json.
-    """
-    try:
-        found = dict(read_json(path))
-    except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: expected what `mdnmt word-accuracy` writes ({error}); make it again") from error
-    for key in _PARTS:
-        if not isinstance(found.get(key), dict):
-            raise DataError(f"{path}: expected the key {key!r}; make it again with `mdnmt word-accuracy`")
-    return found
 
 
 def accuracy(words: dict[str, Any]) -> dict[str, float]:

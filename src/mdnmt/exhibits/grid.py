@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.decoding import Split
@@ -14,7 +14,10 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
 from mdnmt.exhibits.significance_stars import Tested
 from mdnmt.fsio import read_json
+from mdnmt.numbers.rounding import half_up, mean, standard_deviation
 from mdnmt.numbers.verdicts import NOT_AVAILABLE, NOT_MADE, VERDICTS, Judgement
+
+Written = TypeVar("Written", bound=BaseModel)
 
 FORMAT = 2  # of the file; raise it when the meaning of a field changes
 
@@ -73,6 +76,30 @@ class Cell(Frozen):
     def star(self) -> bool:
         """Return whether the cell is starred: significantly better than the baseline."""
         return self.verdict == "better"
+
+
+def number_cell(
+    values: Sequence[float], num_seeds: int, places: int, *, show: Callable[[float, int], str] = half_up, **details: Any
+) -> Cell:
+    """Return the mean of at least one value, with its spread.
+
+    Args:
+        values: one for each run.
+        num_seeds: how many of the runs were trained.
+        places: decimals of the mean and of the spread.
+        show: rounds the mean.
+        details: further fields.
+    """
+    middle, spread = mean(values), standard_deviation(values)
+    return Cell(
+        text=show(middle, places),
+        values=tuple(values),
+        mean=middle,
+        sd=spread,
+        spread=None if spread is None else half_up(spread, places),
+        num_seeds=num_seeds,
+        **details,
+    )
 
 
 class RowRun(Frozen):
@@ -204,9 +231,26 @@ def read_grid(path: Path) -> Grid:
                 f"format {found.get('format', 1)}, not {FORMAT}: of another version of mdnmt; make it again"
             )
         return Grid.model_validate(found)
-    except (OSError, ValueError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path}: expected a table written by `mdnmt exhibit`, found: {reason}") from error
+
+
+def read_written(path: Path, model: type[Written], what: str) -> Written:
+    """Return the value in a JSON file that a verb wrote.
+
+    Args:
+        path: the file.
+        model: the class of the value.
+        what: what the file should be, for the error.
+
+    Raises:
+        DataError: it is not that.
+    """
+    try:
+        return model.model_validate(read_json(path))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: expected {what}, found: {str(error).splitlines()[0]}") from error
 
 
 def tally(grids: Iterable[Grid]) -> dict[str, int]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits.rows import Column
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up
@@ -21,7 +19,7 @@ def label_notes(columns: Sequence[Column], predicted: Path | None, *, delta: boo
         delta: whether the table shows differences.
 
     Raises:
-        DataError: the file of predicted labels is invalid.
+        DataError: the file of predicted labels is damaged.
     """
     notes = [
         "Wrong: each sentence has the label of another domain, each equally often. Missing: no label. "
@@ -33,13 +31,7 @@ def label_notes(columns: Sequence[Column], predicted: Path | None, *, delta: boo
 
 
 def _classifier(columns: Sequence[Column], path: Path) -> str:
-    try:
-        found: dict[str, Any] = read_json(path)
-        shares = [f"{column.label} {half_up(100 * found['test'][column.name]['accuracy'], 1)} %" for column in columns]
-        mean = half_up(100 * found["accuracy"], 1)
-        return f"The classifier ({found['classifier']}) is right on {mean} % of test sentences: {', '.join(shares)}."
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"{path}: expected labels that `mdnmt predict-labels` wrote, found {type(error).__name__}: {error}; make "
-            "them again"
-        ) from None
+    found = read_json(path)
+    shares = [f"{column.label} {half_up(100 * found['test'][column.name]['accuracy'], 1)} %" for column in columns]
+    mean = half_up(100 * found["accuracy"], 1)
+    return f"The classifier ({found['classifier']}) is right on {mean} % of test sentences: {', '.join(shares)}."

@@ -15,6 +15,8 @@ from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import COPY, Run, Study
 
+_SCORE_FILES = dict.fromkeys(about.file for name, about in METRICS.items() if name != "comet")
+
 
 def number_sources(study: Study, places: ResultPaths) -> NumberSources:
     """Return the files with all numbers of the study: what its tables and figures read and measure.
@@ -61,12 +63,11 @@ def _systems(study: Study, task: str, places: ResultPaths) -> dict[str, System]:
 
 
 def _of_runs(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
-    files = dict.fromkeys(about.file for name, about in METRICS.items() if name != "comet")
     for run in study.makeable():
         about = _about(study, run, places)
         for one in translations_of(study, run):
             of_test = {**about, "label_condition": _condition(one.labels), "split": one.split}
-            for path in [*(f"{places.test(one)}/{name}" for name in files), places.comet(one)]:
+            for path in [*(f"{places.test(one)}/{name}" for name in _SCORE_FILES), places.comet(one)]:
                 yield NumberSource.model_validate({"kind": "scores", "path": path, **of_test})
         yield NumberSource.model_validate({"kind": "curves", "path": f"{places.run(run)}/curves.tsv", **about})
 
@@ -83,9 +84,8 @@ def _of_tasks(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
 
 
 def _external(study: Study, places: ResultPaths) -> Iterator[NumberSource]:
-    files = dict.fromkeys(about.file for name, about in METRICS.items() if name != "comet")
     for output in study.external:
-        for file in (*files, f"comet-{study.comet_fingerprint}.json"):
+        for file in (*_SCORE_FILES, f"comet-{study.comet_fingerprint}.json"):
             yield NumberSource(
                 kind="scores",
                 path=Path(places.external(output), file),

@@ -59,17 +59,17 @@ class Request:
         """Return why something of the task, or of a run, is not there; None if something was found."""
         return None if found else (run.missing if run else self.task.missing) or NOT_YET
 
-    def file_of_task(self, path: str, options: dict[str, Any]) -> tuple[Path | None, dict[str, str]]:
-        """Return a file that a verb makes of a task, and the hash of the options that it must have been made with."""
+    def file_of_task(self, field: str, path: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields `field`, `made_with` and `missing` of a spec, for a file that a verb makes of the task."""
         expected = options_hash(options)
         file = self.file(path, expected) if self.task.spec is not None else None
-        return file, {str(file): expected} if file else {}
+        made_with = {str(file): expected} if file else {}
+        return {field: file, "made_with": made_with, "missing": self.why_missing(file)}
 
     def ambiguous_words(self) -> dict[str, Any]:
         """Return the fields `ambiguity`, `made_with` and `missing` of a spec, for the task's ambiguous words."""
         options = choice_spec(self.study, self.task.name, self.places)
-        file, made_with = self.file_of_task(self.places.ambiguity(self.task.name), options)
-        return {"ambiguity": file, "made_with": made_with, "missing": self.why_missing(file)}
+        return self.file_of_task("ambiguity", self.places.ambiguity(self.task.name), options)
 
     def row_of(self, group: str, label: str, runs: list[Run], file: str = "scores.json") -> ScoreRow:
         """Return a system's row with a file of each seed's translations, or the reason why there is none."""

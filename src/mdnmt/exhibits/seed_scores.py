@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mdnmt.config.metrics import METRICS
 from mdnmt.errors import DataError
+from mdnmt.exhibits.grid import RowRun
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
 from mdnmt.numbers.rounding import mean, signed, standard_deviation
 from mdnmt.numbers.score_file import DomainScores, read_scores
@@ -61,15 +63,17 @@ def interval(differences: Measured | None, places: int) -> str | None:
 
 
 def sorted_runs(row: ScoreRow) -> tuple[ScoreRun, ...]:
-    """Return the runs of a row in the order of their seeds.
-
-    Raises:
-        DataError: a seed occurs twice.
-    """
-    seeds = [run.seed for run in row.runs]
-    if len(set(seeds)) != len(seeds):
-        raise DataError(f"row {row.label!r}: seeds {seeds} hold one twice; expected each seed once")
+    """Return the runs of a row in the order of their seeds."""
     return tuple(sorted(row.runs, key=lambda run: -1 if run.seed is None else run.seed))
+
+
+def row_runs(row: ScoreRow) -> tuple[RowRun, ...]:
+    """Return the runs of a row, or the folders of the translations if the system is not trained here."""
+    return tuple(
+        RowRun(seed=run.seed, folder=(run.scores.parent if part.external else run.scores.parent.parent).as_posix())
+        for part in row.parts
+        for run in sorted_runs(part)
+    )
 
 
 def _read(run: ScoreRun) -> Domains:
@@ -77,12 +81,7 @@ def _read(run: ScoreRun) -> Domains:
     scores = dict(read_scores(run.scores).domains)
     for path in run.others:
         for domain, there in read_scores(path).domains.items():
-            here = scores.get(domain)
-            if here is None or here.num_sentences != there.num_sentences:
-                known = "none" if here is None else here.num_sentences
-                raise DataError(
-                    f"{path}: {there.num_sentences} sentences for {domain}, but {known} in {run.scores}; score it again"
-                )
+            here = scores[domain]
             scores[domain] = replace(here, scores={**there.scores, **here.scores})
     return scores
 
@@ -136,6 +135,12 @@ class SharedConditions:
                 if metric in of.scores:
                     self.signatures.setdefault(metric, set()).add(of.scores[metric].signature)
 
+    def signature_notes(self) -> list[str]:
+        """Return for each metric how it was computed."""
+        texts = {name: f"{METRICS[name].label}: {'; '.join(sorted(found))}" for name, found in self.signatures.items()}
+        different = "Caution, scored in different ways: "
+        return [text if len(self.signatures[name]) == 1 else different + text for name, text in texts.items()]
+
 
 def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Measured]:
     """Return the values of a row by (metric, column); a number that one seed lacks is left out for all seeds.
@@ -144,7 +149,7 @@ def measure(row: ScoreRow, shared: SharedConditions) -> dict[tuple[str, str], Me
     these models on the domains that they were not trained on.
 
     Raises:
-        DataError: a file is invalid, a seed occurs twice, or runs were scored on different numbers of sentences.
+        DataError: a file is damaged, or runs were scored on different numbers of sentences.
     """
     if row.models:
         return _measure_models(row, shared)

@@ -19,6 +19,7 @@ from mdnmt.exhibits.headings import heading, is_counterpart, is_of_pair, other_t
 from mdnmt.exhibits.registry import TableSpec, table_class
 from mdnmt.exhibits.request import Request, by_row, columns, paper_table, printed_name
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
+from mdnmt.exhibits.seed_scores import AVERAGE, DEVELOPMENT
 from mdnmt.exhibits.task_selection import measure_options
 from mdnmt.fsio import options_hash
 from mdnmt.numbers.verdicts import Printed
@@ -29,11 +30,9 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import COPY, ExternalOutput, Run, Study, Task
 from mdnmt.studies.study_exhibits import baseline_of, split_key
 
-AVERAGE, TOTAL = "avg", "total"
-DEVELOPMENT = "dev"  # all validation sets as one text
 QUANTITIES = ("seconds_per_update", "seconds_per_epoch", "seconds_per_batch", "memory", "parameters")
-SPLITS = ("train", "valid", "test")
-EXTERNAL_GROUP = "External systems"
+# Split -> its names in published tables.
+SPLITS = {"train": ("train", "Train"), "valid": ("valid", "Valid", "dev", "Dev"), "test": ("test", "Test")}
 
 
 def table_spec(study: Study, key: str, places: ResultPaths, *, partial: bool = False) -> TableSpec:
@@ -228,8 +227,7 @@ class TableRequest(Request):
     def measured(self) -> dict[str, Any]:
         """Return the fields `measure`, `made_with` and `missing` of a spec, for the resources of the task's runs."""
         options = measure_options(self.study, self.task.name, self.places)
-        file, made_with = self.file_of_task(self.places.measure(self.task.name), options)
-        return {"measure": file, "made_with": made_with, "missing": self.why_missing(file)}
+        return self.file_of_task("measure", self.places.measure(self.task.name), options)
 
     def _with_others(self, row: ScoreRow, runs: list[Run]) -> ScoreRow:
         """Return the row with the files of its other scores: other metrics, validation text."""
@@ -276,7 +274,7 @@ class TableRequest(Request):
             found = [self._output(one) for one in outputs if self.task.spec is not None]
             runs = tuple(run for run in found if run is not None)
             yield ScoreRow(
-                group=EXTERNAL_GROUP,
+                group="External systems",
                 label=outputs[0].label,
                 method=system,
                 external="; ".join(map(one_line, outputs[0].config.known)),
@@ -308,7 +306,7 @@ class PrintedNumbers:
             for domain in (*self.task.config.domains, AVERAGE, DEVELOPMENT):
                 for prefix in ("", "d"):
                     names = tuple(prefix + name for name in self.table.printed_metrics.get(metric, ()))
-                    number = self._find(self._row(row, run), self._column(domain), names)
+                    number = self._find(self._row(row, run), self._columns(domain), names)
                     if number is not None:
                         found[f"{prefix}{metric}/{domain}"] = number
         return found
@@ -316,16 +314,14 @@ class PrintedNumbers:
     def resources(self, row: TableRow, run: Run) -> dict[str, Printed]:
         """Return quantity -> number; Phan 2022 calls the metric `time_per_step`, all others as we do."""
         numbers = {
-            name: self._find(self._row(row, run), self.table.printed_columns.get(name, ()), (name, "time_per_step"))
-            for name in QUANTITIES
+            name: self._find(self._row(row, run), self._columns(name), (name, "time_per_step")) for name in QUANTITIES
         }
         return {name: number for name, number in numbers.items() if number is not None}
 
     def sentences(self, domain: str) -> dict[str, Printed]:
         """Return split -> number of sentences."""
-        columns = self._column(domain)
-        row = columns if isinstance(columns, str) else next(iter(columns), "")
-        numbers = {name: self._find(row, (name, name.capitalize(), *_ALIASES[name]), ("sentences",)) for name in SPLITS}
+        row, *_ = *self._columns(domain), ""
+        numbers = {name: self._find(row, names, ("sentences",)) for name, names in SPLITS.items()}
         found = {name: number for name, number in numbers.items() if number is not None}
         remark = self.task.config.domains[domain].remark if domain in self.task.config.domains else None
         if remark and "test" in found:
@@ -336,23 +332,21 @@ class PrintedNumbers:
         name = row.printed or row.label or run.label
         if "{domain}" not in name:
             return name
-        column = self._column(run.domains[0])
-        return name.replace("{domain}", column if isinstance(column, str) else next(iter(column), run.domains[0]))
+        column, *_ = *self._columns(run.domains[0]), run.domains[0]
+        return name.replace("{domain}", column)
 
-    def _column(self, domain: str) -> str | tuple[str, ...]:
-        config = self.task.config.domains.get(domain)
-        return self.table.printed_columns.get((config and config.stands_for) or domain, ())
+    def _columns(self, name: str) -> tuple[str, ...]:
+        """Return what the paper calls the column of a domain of the task, or of a quantity."""
+        config = self.task.config.domains.get(name)
+        columns = self.table.printed_columns.get((config and config.stands_for) or name, ())
+        return (columns,) if isinstance(columns, str) else columns
 
-    def _find(self, row: str, columns: str | tuple[str, ...], metrics: tuple[str, ...]) -> Printed | None:
+    def _find(self, row: str, columns: tuple[str, ...], metrics: tuple[str, ...]) -> Printed | None:
         if self.numbers is None or self.table.printed is None:
             return None
-        for column in (columns,) if isinstance(columns, str) else columns:
+        for column in columns:
             for metric in metrics:
                 number: PublishedNumber | None = self.numbers.find(self.table.printed, row, column, metric)
                 if number is not None:
                     return Printed(value=number.value, raw=number.raw, star=number.star, note=number.note)
         return None
-
-
-# Split -> its other names in published tables.
-_ALIASES = {"train": (), "valid": ("dev", "Dev"), "test": ()}

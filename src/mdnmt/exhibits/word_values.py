@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files
 from mdnmt.exhibits.analysis_files import Floats, Ints
 from mdnmt.exhibits.figure_numbers import entropy
+from mdnmt.fsio import read_json
 
 END, START = -1, -2  # in `word_M`: </s> of the source, <s> before the target
 MIN_COUNT = 5  # occurrences of a word in all training text; with fewer, its distribution over domains is chance
@@ -92,36 +92,26 @@ def read(directory: Path, name: str) -> dict[str, AnalysedWords]:
     """Return side (encoder, memory, decoder) -> words of an analysis's `<name>.npz`; empty if the method has none.
 
     Raises:
-        DataError: the analysis is damaged or lacks arrays.
+        DataError: the analysis is damaged.
     """
-    path = directory / f"{name}.npz"
-    stored = analysis_files.arrays(path)
-    lexicon = analysis_files.read(directory / "lexicon.json")
+    stored = analysis_files.arrays(directory / f"{name}.npz")
+    lexicon = read_json(directory / "lexicon.json")
     found: dict[str, AnalysedWords] = {}
     for side in ("encoder", "memory", "decoder"):
         if side not in stored:
             continue
-        arrays = analysis_files.arrays(
-            path, *(f"{side}_{part}" for part in ("domain", "word", "position", "occurrence"))
-        )
-        try:
-            known = lexicon["target" if side == "decoder" else "source"]
-            counts = np.asarray(known["counts"], dtype=np.int64)
-            totals = np.asarray(known["totals"], dtype=np.int64)
-            words = [str(word) for word in known["words"]]
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{directory}/lexicon.json: lacks {error}; analyse the run again") from error
-        occurrence = arrays[f"{side}_occurrence"]
+        known = lexicon["target" if side == "decoder" else "source"]
+        occurrence = stored[f"{side}_occurrence"]
         first = np.flatnonzero(np.diff(occurrence, prepend=-1))
         size = np.diff(first, append=len(occurrence))
-        values = np.add.reduceat(arrays[side].astype(np.float64), first, axis=1) / size[:, None]
+        values = np.add.reduceat(stored[side].astype(np.float64), first, axis=1) / size[:, None]
         found[side] = AnalysedWords(
             values_LMK=values,
-            domain_M=arrays[f"{side}_domain"][first].astype(np.int64),
-            word_M=arrays[f"{side}_word"][first].astype(np.int64),
-            position_M=arrays[f"{side}_position"][first].astype(np.int64),
-            words=words,
-            counts_WK=counts,
-            totals_K=totals,
+            domain_M=stored[f"{side}_domain"][first].astype(np.int64),
+            word_M=stored[f"{side}_word"][first].astype(np.int64),
+            position_M=stored[f"{side}_position"][first].astype(np.int64),
+            words=known["words"],
+            counts_WK=np.asarray(known["counts"], dtype=np.int64),
+            totals_K=np.asarray(known["totals"], dtype=np.int64),
         )
     return found

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
+
+_SCALES = {"": 1, "k": 1000, "m": 1_000_000}
 
 
 def half_up(value: float, places: int) -> str:
@@ -19,6 +22,12 @@ def half_up(value: float, places: int) -> str:
     # repr of a numpy float names its type, so make a plain float of it first.
     text = format(Decimal(repr(round(float(value), 9))).quantize(step, rounding=ROUND_HALF_UP), "f")
     return text.lstrip("-") if not text.strip("-0.") else text
+
+
+def last_digit(raw: str) -> Decimal | None:
+    """Return what one step of the last printed digit is worth: 0.01 for `22.45`, 1000 for `184K`; None: no number."""
+    found = re.search(r"\d[\d,]*(?:\.(\d+))?\s*([kKM]?)", raw)
+    return None if found is None else Decimal(_SCALES[found[2].lower()]).scaleb(-len(found[1] or ""))
 
 
 def thousands(value: float) -> str:

@@ -68,31 +68,24 @@ def read_scores(path: Path) -> ScoreFile:
     """Return what a file of scores holds.
 
     Raises:
-        DataError: there is no such file, it is damaged, or it has no scores.
+        DataError: there is no such file, or it is damaged.
     """
     try:
         found = read_json(path)
-        domains = {str(name): _domain(entry, int(entry["num_sentences"])) for name, entry in found["domains"].items()}
-        together = found.get("concatenated")
-        count = sum(domain.num_sentences for domain in domains.values())
-        mean = {str(metric): float(value) for metric, value in found.get("mean", {}).items()}
-        return ScoreFile(domains, mean, None if together is None else _domain(together, count))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; start snakemake again, which makes it") from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(
-            f"{path}: expected scores by domain ({type(error).__name__}: {error}); score the run again"
-        ) from error
+    domains = {name: _domain(entry, entry["num_sentences"]) for name, entry in found["domains"].items()}
+    together = found.get("concatenated")
+    count = sum(domain.num_sentences for domain in domains.values())
+    return ScoreFile(domains, found.get("mean", {}), None if together is None else _domain(together, count))
 
 
 def _domain(entry: Mapping[str, Any], num_sentences: int) -> DomainScores:
     return DomainScores(
         num_sentences=num_sentences,
         scores=dict(_scores(entry)),
-        ceiling={str(metric): float(value) for metric, value in entry.get("ceiling", {}).items()},
-        splits={str(split): str(identity) for split, identity in (entry.get("splits") or {}).items()},
+        ceiling=entry.get("ceiling", {}),
+        splits=entry.get("splits") or {},
     )
 
 

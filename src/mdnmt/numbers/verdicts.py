@@ -6,14 +6,13 @@ The rule is calibrated by simulation: benchmarks/verdicts.py, with the results i
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from mdnmt.config.base import Frozen
 from mdnmt.config.margin import Margin
-from mdnmt.numbers.rounding import half_up, mean, standard_deviation
+from mdnmt.numbers.rounding import half_up, last_digit, mean, standard_deviation
 from mdnmt.welch import quantile
 
 Verdict = Literal["reproduced", "not reproduced", "inconclusive", "not comparable", "not tested"]
@@ -23,8 +22,6 @@ NOT_MADE, NOT_AVAILABLE = "not made", "not available"
 MIN_SEEDS = 3
 MOST_SEEDS = 1000  # nobody trains more seeds than this
 
-_NUMBER = re.compile(r"(?P<whole>\d[\d,]*)(?:\.(?P<decimals>\d+))?\s*(?P<unit>[kKM]?)")
-_UNITS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
 _NOISE = 1e-9  # rounding of float sums, relative to the values compared
 
 _SPLITS = {"test": "test set", "valid": "validation set"}
@@ -56,10 +53,8 @@ class Judgement(Frozen):
 
 def rounding(printed: Printed) -> float:
     """Return half a unit of the last printed digit: 0.005 for "26.09", 500 for "184K"."""
-    found = _NUMBER.search(printed.raw) or _NUMBER.search(f"{printed.value:.15g}")
-    if found is None:
-        return 0.0
-    return _UNITS[found["unit"]] * 10.0 ** -len(found["decimals"] or "") / 2
+    step = last_digit(printed.raw) or last_digit(f"{printed.value:.15g}")
+    return float(step or 0) / 2
 
 
 def judge(

@@ -17,7 +17,6 @@ class ReportTable(Titled):
     id: str = Field(pattern=r"^[a-z0-9-]+$")
     kind: str
     data: Path  # output of `mdnmt exhibit`; the page renders it again, so that all text is escaped
-    caption: str = ""
     runs: tuple[ReportRun, ...] = ()  # the measured runs, for rows that do not name their own
     missing: str | None = None
 
@@ -31,7 +30,6 @@ class ReportFigure(Titled):
     png: Path
     numbers: Path | None = None  # what it shows, as JSON
     caption: str
-    alt: str = ""  # empty: taken from the figure's own metadata
     runs: tuple[ReportRun, ...] = ()
     missing: str | None = None
 
@@ -57,14 +55,6 @@ class ReportPaper(Frozen):
     audit: Path | None = None  # output of `mdnmt audit --json`; None: the paper is not audited
 
 
-class SampleSystem(Frozen):
-    """Where a system's hypotheses are: `<test_dir>/hyp.<domain>.txt`."""
-
-    label: str
-    test_dir: Path | None = None
-    missing: str | None = None
-
-
 class ReportTask(Frozen):
     """A task: its directory, its domains and the systems whose translations are shown."""
 
@@ -74,7 +64,7 @@ class ReportTask(Frozen):
     source_lang: str
     target_lang: str
     domains: tuple[Column, ...]
-    systems: tuple[SampleSystem, ...] = ()
+    systems: tuple[tuple[str, Path], ...] = ()  # (label, folder with hyp.<domain>.txt)
 
 
 class ReportCorpus(Frozen):
@@ -88,7 +78,6 @@ class ReportCorpus(Frozen):
     citation: str = ""
     url: str = ""
     sha256: str = ""
-    missing: str | None = None
 
 
 class ReportExternal(Frozen):
@@ -99,22 +88,6 @@ class ReportExternal(Frozen):
     provenance: str
     redistributable: bool
     files: tuple[tuple[str, str], ...]  # (path, sha256)
-
-
-class SampleSettings(Frozen):
-    """Which translations are shown: a seeded choice among sentences of medium length."""
-
-    per_domain: int = Field(default=3, ge=0, le=20)
-    seed: int = 1
-    min_words: int = Field(default=8, ge=1)
-    max_words: int = Field(default=25, ge=1)
-
-
-class Missing(Frozen):
-    """Something that the study names but does not have, and why."""
-
-    what: str
-    why: str
 
 
 class ReportSpec(Frozen):
@@ -130,10 +103,8 @@ class ReportSpec(Frozen):
     corpora: tuple[ReportCorpus, ...] = ()
     external: tuple[ReportExternal, ...] = ()
     runs: Path | None = None  # runs.tsv
-    run_json: tuple[Path, ...] = ()
     measure: Path | None = None  # measure.json, for the hardware
-    samples: SampleSettings = SampleSettings()
-    missing: tuple[Missing, ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()  # (what the study names but does not have, why)
     commands: tuple[str, ...] = ()  # commands that make this page again
     made_with: dict[str, str] = Field({})  # file -> hash of the options that it must have been made with
     partial: bool = False  # made from whatever exists

@@ -50,10 +50,10 @@ class TaskSection:
         return next(column.label for column in self.task.domains if column.name == domain)
 
 
-def _task(task: ReportTask, spec: ReportSpec) -> TaskSection:
+def _task(task: ReportTask) -> TaskSection:
     stats = plain_tables.optional_json(task.directory / "stats.json")
     leaks, of = plain_tables.optional_json(task.directory / "leakage.json"), task_ceilings(task.directory)
-    found = {domain.name: sample_translations.collect(task, domain.name, spec.samples) for domain in task.domains}
+    found = {domain.name: sample_translations.collect(task, domain.name) for domain in task.domains}
     return TaskSection(
         task=task,
         fingerprint=(plain_tables.optional_json(task.directory / "task.json") or {}).get("fingerprint", ""),
@@ -72,16 +72,13 @@ def _missing(
     spec: ReportSpec, records: list[runs.RunRecord], shown: list[exhibit_sections.Item], sections: list[Section]
 ) -> list[tuple[str, str]]:
     """Return everything that is missing, each once, with the reason."""
-    found = [(item.what, item.why) for item in spec.missing] + runs.missing(records)
-    found += [(f"Corpus {corpus.label}", corpus.missing) for corpus in spec.corpora if corpus.missing]
+    found = [*spec.missing, *runs.missing(records)]
     for item in shown:
         kind = "Table" if item.is_table else "Figure"
         found += [(f"{kind}: {item.title}", item.missing)] if item.missing else []
     for one in sections:
         found += [(f"Claims of {one.citation}", one.claims_missing)] if one.claims_missing else []
         found += [(f"Audit of {one.citation}", one.audit_missing)] if one.audit_missing else []
-    for task in spec.tasks:
-        found += [(f"Translations of {s.label}", s.missing) for s in task.systems if s.missing]
     return list(dict.fromkeys(found))
 
 
@@ -126,9 +123,9 @@ def _policy(style: str, script: str) -> str:
 
 def _context(spec: ReportSpec) -> dict[str, Any]:
     """Return the variables of the templates."""
-    records = runs.read_runs(spec.runs, spec.run_json)
+    records = runs.read_runs(spec.runs)
     links = runs.links(records)
-    tasks = [_task(task, spec) for task in spec.tasks]
+    tasks = [_task(task) for task in spec.tasks]
     shown: dict[str, exhibit_sections.Item] = {}
     shown |= {table.id: exhibit_sections.table(table, links) for table in spec.tables}
     shown |= {figure.id: exhibit_sections.figure(figure, links) for figure in spec.figures}
@@ -138,7 +135,7 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
     details = []
     for record in records:
         if record.made is not None:
-            task = by_name.get(record.line.get("task", ""))
+            task = by_name.get(record.line["task"])
             given, chosen = (task.task, task.samples) if task is not None else (None, {})
             details.append(run_details.detail(record, given, chosen, software))
     made = provenance.collect()
@@ -158,6 +155,7 @@ def _context(spec: ReportSpec) -> dict[str, Any]:
         "fold_readings": readings > MANY_TABLES,
         "fold_samples": outputs > MANY_OUTPUTS,
         "tasks": tasks,
+        "draw": sample_translations,
         "runs": runs.table(records),
         "details": details,
         "software": software.sets,

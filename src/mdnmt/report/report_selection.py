@@ -36,7 +36,6 @@ def report_spec(
         corpora=tuple(_corpora(study)),
         external=tuple(_external(study)),
         runs=Path(places.runs_table),
-        run_json=tuple(Path(places.run(run), "run.json") for run in study.makeable()),
         measure=Path(measured[0]) if measured else None,
         missing=tuple(_missing(study)),
         commands=commands,
@@ -149,28 +148,25 @@ def _report_run(run: Run, places: ResultPaths) -> ReportRun:
     return ReportRun(method=run.directory, label=run.label, seed=run.seed, folder=Path(places.run(run)))
 
 
-def _missing(study: Study) -> Iterable[contents.Missing]:
+def _missing(study: Study) -> Iterable[tuple[str, str]]:
     for task in study.tasks.values():
         if task.missing is not None:
-            yield contents.Missing(what=f"Task {task.name}", why=task.missing)
+            yield f"Task {task.name}", task.missing
     shown = {name for key in study.config.tables for row in paper_table(study, key)[0].rows for name in row.methods}
     for name in study.methods:
         # If a method cannot be trained, its runs give the reason.
         if name not in shown and any(run.method == name for run in study.makeable()):
-            yield contents.Missing(what=f"Method {name}", why="is trained, but no table of this study has a row for it")
+            yield f"Method {name}", "is trained, but no table of this study has a row for it"
     used = {shown.task for shown in (*study.config.tables.values(), *study.config.figures.values())}
     for name in study.tasks:
         if name not in used:
-            yield contents.Missing(what=f"Task {name}", why="no table or figure of this study is made from it")
+            yield f"Task {name}", "no table or figure of this study is made from it"
 
 
 def _report_task(study: Study, task: Task, places: ResultPaths) -> contents.ReportTask:
-    systems = [
-        contents.SampleSystem(label=runs[0].label, test_dir=Path(places.test(runs[0]), "hyp"))
-        for runs in by_row(study.runs_of(task.name)).values()
-    ]
+    systems = [(runs[0].label, Path(places.test(runs[0]), "hyp")) for runs in by_row(study.runs_of(task.name)).values()]
     systems += [
-        contents.SampleSystem(label=one.label, test_dir=Path(places.external(one), "hyp"))
+        (one.label, Path(places.external(one), "hyp"))
         for one in study.external
         if one.task == task.name and one.number == 1
     ]

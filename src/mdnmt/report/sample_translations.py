@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.fsio import read_lines
-from mdnmt.report.contents import ReportTask, SampleSettings
+from mdnmt.report.contents import ReportTask
+
+PER_DOMAIN, SEED = 3, 1
+MIN_WORDS, MAX_WORDS = 8, 25  # sentences of medium length
 
 
 @dataclass(frozen=True)
@@ -30,23 +33,23 @@ def _is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in {"W", "F"}
 
 
-def choose(sources: list[str], settings: SampleSettings, key: str) -> list[int]:
+def choose(sources: list[str], domain: str) -> list[int]:
     """Return the positions to show, in order: a seeded draw among sentences of medium length.
 
-    `key` (the domain) makes the draws of domains differ. If too few sentences are of medium length, all may be drawn.
+    The draws of domains differ. If too few sentences are of medium length, all may be drawn.
     """
-    fitting = [i for i, text in enumerate(sources) if settings.min_words <= length(text) <= settings.max_words]
-    if len(fitting) < settings.per_domain:
+    fitting = [i for i, text in enumerate(sources) if MIN_WORDS <= length(text) <= MAX_WORDS]
+    if len(fitting) < PER_DOMAIN:
         fitting = [i for i, text in enumerate(sources) if text.strip()]
-    generator = random.Random(f"{settings.seed}:{key}")
-    return sorted(generator.sample(fitting, min(settings.per_domain, len(fitting))))
+    generator = random.Random(f"{SEED}:{domain}")
+    return sorted(generator.sample(fitting, min(PER_DOMAIN, len(fitting))))
 
 
 def _lines(path: Path) -> list[str] | None:
     return read_lines(path) if path.is_file() else None
 
 
-def collect(task: ReportTask, domain: str, settings: SampleSettings) -> list[Sample]:
+def collect(task: ReportTask, domain: str) -> list[Sample]:
     """Return the samples of one domain; empty if its test set is missing.
 
     Only lines that every system has translated may be chosen; systems without hypotheses are left out.
@@ -57,14 +60,13 @@ def collect(task: ReportTask, domain: str, settings: SampleSettings) -> list[Sam
     if sources is None or references is None:
         return []
     outputs = []
-    for system in task.systems:
-        found = _lines(system.test_dir / f"hyp.{domain}.txt") if system.test_dir is not None else None
-        if found:
-            outputs.append((system.label, found))
+    for label, folder in task.systems:
+        if found := _lines(folder / f"hyp.{domain}.txt"):
+            outputs.append((label, found))
     if not outputs:
         return []
     common = min([len(sources), len(references), *(len(lines) for _, lines in outputs)])
     return [
         Sample(i + 1, sources[i], references[i], [(label, lines[i]) for label, lines in outputs])
-        for i in choose(sources[:common], settings, domain)
+        for i in choose(sources[:common], domain)
     ]

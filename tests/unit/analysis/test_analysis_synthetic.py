@@ -9,6 +9,7 @@ import pytest
 import yaml
 from chosen_cases import chosen_cases
 
+from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.config.corpus import load_corpus
 from mdnmt.config.method import load_method
@@ -17,7 +18,7 @@ from mdnmt.config.task import load_task
 from mdnmt.config.training import Training
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.exhibits.generated_words import accuracy, read_words
+from mdnmt.exhibits.generated_words import accuracy
 from mdnmt.methods import validate
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.task_spec import task_spec
@@ -74,7 +75,7 @@ def measured(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
             hypotheses = str(folder / "hyp")
             assert main(["decode", *run, "--spec", '{"beam_size": 1}', "--out", hypotheses]) == 0
             assert main(["word-accuracy", *run, "--hypotheses", hypotheses, "--out", str(folder / "words.json")]) == 0
-            found[name] = accuracy(read_words(folder / "words.json"))
+            found[name] = accuracy(fsio.read_json(folder / "words.json"))
         return found[name]
 
     return measure

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits.registry import parse_table
 from mdnmt.report import render_html, render_latex, render_text
 from mdnmt.report.write_table import build as build_table
@@ -92,15 +91,6 @@ def test_absent_examples_are_told(tmp_path: Path) -> None:
     assert build({"ambiguity": str(path)}).notes == ("No example: no ambiguous word was found.",)
     assert build({"missing": "needs a task"}).notes == ("No example: needs a task.",)
     assert "needs a task" in render_html.to_html(build({"missing": "needs a task"}))
-
-
-def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "ambiguity.json"
-    for broken in ({}, {"examples": [{"word": "x"}]}, {"examples": 3}, [], {"examples": ["x"]}):
-        path.write_text(json.dumps(broken))
-        with pytest.raises(DataError, match=r"ambiguity.json: expected an ambiguity.json with examples") as caught:
-            build({"ambiguity": str(path)})
-        assert "\n" not in str(caught.value)
 
 
 def test_symbols_have_a_place_and_a_meaning() -> None:

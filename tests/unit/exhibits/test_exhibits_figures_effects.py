@@ -11,6 +11,7 @@ import pytest
 from figures_fit import offences
 from scipy.stats import dunnett, ttest_ind
 
+from mdnmt.errors import DataError
 from mdnmt.exhibits import figure_style, save_figure
 from mdnmt.exhibits.baseline_differences import effects
 from mdnmt.exhibits.figure_request import figure_spec
@@ -57,6 +58,19 @@ def test_differences_are_of_means_over_domains_with_welchs_interval(tmp_path: Pa
     assert found.ours - (found.reach or 0) == pytest.approx(low) and found.ours + (found.reach or 0) == pytest.approx(
         high
     )
+
+
+def test_every_file_that_is_read_is_among_the_inputs(tmp_path: Path) -> None:
+    scored = row(tmp_path, "mixed", [(10.0, 20.0)])
+    valid = tmp_path / "valid.json"
+    domain = {"num_sentences": 9, "bleu": {"score": 1.0}}
+    valid.write_text(json.dumps({"domains": dict.fromkeys(DOMAINS, domain), "concatenated": domain}))
+    scored["runs"][0]["development"] = str(valid)
+    figure = spec(scored)
+    assert valid in figure.inputs()
+    valid.unlink()
+    with pytest.raises(DataError, match=r"valid\.json: no such file"):
+        effects(figure.tables[0])
 
 
 def test_dunnetts_intervals_are_of_all_systems_with_three_seeds_together(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits import figure_numbers, save_figure
 from mdnmt.exhibits.registry import parse_figure
 from mdnmt.train.metrics_log import write_curves
@@ -351,19 +350,3 @@ def test_divergence_is_in_bits_and_a_mean_over_pairs() -> None:
     assert figure_numbers.divergence([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]) == pytest.approx(2 / 3)
     assert math.isnan(figure_numbers.divergence([[1.0, 0.0]]))
     assert figure_numbers.entropy([[1.0]]).tolist() == [0.0]
-
-
-def test_analyses_and_files_of_another_make_are_named(make_analysis: Any, tmp_path: Path) -> None:
-    folder = make_analysis("a", [(0, 0, 0, even(0.2))], gates={"law": [0.5, 0.5]}, lexicon={})
-    run = {"label": "E", "analysis": folder}
-    with pytest.raises(DataError, match=r"lexicon.json: lacks 'source'; analyse the run again"):
-        measured({"kind": "proportion_heatmap", "run": run}, tmp_path)
-    with pytest.raises(DataError, match=r"gates.json: gates \[1, 2\], expected \[domains\]\[layers\]\[experts\]"):
-        measured({"kind": "gate_use", "analysed": [run]}, tmp_path)
-    np.savez(Path(folder) / "proportions.npz", encoder=np.ones((1, 1, 2)))
-    with pytest.raises(DataError, match="expected 'encoder_domain' too; analyse the run again"):
-        measured({"kind": "proportion_histograms", "run": run}, tmp_path)
-    (tmp_path / "ambiguity.json").write_text("{}")
-    spec = {"kind": "ambiguity", "ambiguity": str(tmp_path / "ambiguity.json"), "systems": []}
-    with pytest.raises(DataError, match="expected what `mdnmt ambiguity` writes"):
-        measured(spec, tmp_path)

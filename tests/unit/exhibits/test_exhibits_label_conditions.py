@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits.rows import ResourceRow
 from mdnmt.exhibits.tables.resources import ResourcesTable
 from mdnmt.exhibits.tables.scores import ScoreTable
@@ -47,11 +46,6 @@ def test_a_table_that_tells_the_truth_says_nothing_of_it(tmp_path: Path) -> None
     grid = ScoreTable.build(plain)
     assert not any("classifier" in note or "Wrong:" in note for note in grid.notes)
     assert grid.rows[1].cells[-1].text == "+10.00"  # to the baseline
-
-
-def test_a_file_that_is_not_of_labels(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"labels.json: expected labels that `mdnmt predict-labels` wrote"):
-        ScoreTable.build(table(tmp_path, {"test": {}}))
 
 
 def resources_table(tmp_path: Path, hardware: dict[str, Any], **row: Any) -> Any:

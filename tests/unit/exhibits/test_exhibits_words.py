@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits import generated_words, save_figure
 from mdnmt.exhibits.figure_style import style
 from mdnmt.exhibits.figures.gate_use import GateUseSpec
@@ -132,13 +131,6 @@ def test_all_formats_are_written_and_what_is_missing_is_said(tmp_path: Path) -> 
     shown = contents.ReportTable(title="Words", id="synthetic-words2", kind="word_accuracy", data=tmp_path / "json")
     page = report_page.render(contents.ReportSpec(study="s", title="S", tables=(shown,)))
     assert "DMoE &amp; co" in page and "With the domain" not in page
-
-
-def test_a_file_that_is_something_else_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "scores.json").write_text('{"domains": {}}')
-    wrong = WordRow(group="G", label="Mixed", method="mixed", runs=(ScoreRun(scores=tmp_path / "scores.json", seed=1),))
-    with pytest.raises(DataError, match="'proportions'"):
-        table("word_accuracy", wrong)
 
 
 def swept(folder: Path) -> SweepSpec:

@@ -12,6 +12,7 @@ from mdnmt.config.claims import load_claims
 from mdnmt.fsio import DamagedFile
 from mdnmt.report import contents, report_page
 from mdnmt.report.png_metadata import read_picture
+from mdnmt.report.runs_table import COLUMNS
 from mdnmt.report.sections import run_details
 from mdnmt.report.sections.origins import NOT_RECORDED, Origins, origins
 from mdnmt.report.sections.runs import RunRecord
@@ -40,8 +41,11 @@ def change_record(path: Path, **changes: Any) -> None:
     fsio.write_sealed(path, value)
 
 
+LINE = dict.fromkeys(COLUMNS, "x")
+
+
 def run(commit: str | None, dirty: bool = False) -> RunRecord:
-    return RunRecord({"run_dir": "r"}, "done", {"provenance": {"commit": commit, "dirty": dirty}})
+    return RunRecord({}, {"provenance": {"commit": commit, "dirty": dirty}})
 
 
 def texts(found: Origins) -> list[list[str]]:
@@ -107,8 +111,8 @@ def test_claims_and_audits_are_exhibits_too(page: contents.ReportSpec, tmp_path:
 
 @pytest.mark.parametrize(("codes", "said"), [(["a", "a"], False), (["a", "b", "a"], True)])
 def test_a_run_that_went_on_with_other_code_says_so(codes: list[str], said: bool) -> None:
-    made = {"updates": 8, "attempts": [{"code": code} for code in codes]}
-    shown = run_details.detail(RunRecord({"run_dir": "r"}, "done", made), None, {}, run_details.Software())
+    made = {"updates": 8, "spec": {"task_fingerprint": "77"}, "attempts": [{"code": code} for code in codes]}
+    shown = run_details.detail(RunRecord(LINE, made), None, {}, run_details.Software())
     assert ("trained by 2 versions of the code" in dict(shown.facts)["Training"].text) == said
 
 

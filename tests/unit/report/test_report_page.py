@@ -127,20 +127,17 @@ def filled(tmp_path):
     (tmp_path / "runs.tsv").write_text(runs)
     return {
         "study": HOSTILE, "title": HOSTILE, "introduction": HOSTILE, "commands": [HOSTILE], "partial": True,
-        "tables": [{"id": "scores", "title": HOSTILE, "kind": "scores", "data": str(tmp_path / "scores.json"),
-                    "caption": HOSTILE}],
+        "tables": [{"id": "scores", "title": HOSTILE, "kind": "scores", "data": str(tmp_path / "scores.json")}],
         "figures": [{"id": f"fig-{name}", "title": HOSTILE, "kind": kind, "png": str(tmp_path / f"{name}.png"),
                      "caption": HOSTILE} for name, kind in (("f", "tsne"), ("c", "curves"), ("none", "tsne"))],
         "tasks": [{"name": "t", "label": HOSTILE, "directory": str(task), "source_lang": "en", "target_lang": "fr",
-                   "domains": DOMAINS, "systems": [{"label": HOSTILE, "test_dir": str(hypotheses)},
-                                                   {"label": "DSA", "missing": HOSTILE}]}],
+                   "domains": DOMAINS, "systems": [(HOSTILE, hypotheses)]}],
         "corpora": [{"name": "c", "label": HOSTILE, "licence": HOSTILE, "citation": HOSTILE,
                      "url": "javascript:alert(1)", "sha256": "ab" * 32}],
         "external": [{"label": HOSTILE, "task": HOSTILE, "provenance": f"{HOSTILE}\nsecond line",
                       "redistributable": False, "files": [[f"opus/{HOSTILE}", "cd" * 32]]}],
         "runs": str(tmp_path / "runs.tsv"),
-        "run_json": [str(tmp_path / name / "run.json") for name in ("run", "none")],
-        "missing": [{"what": HOSTILE, "why": HOSTILE}],
+        "missing": [(HOSTILE, HOSTILE)],
     }  # fmt: skip
 
 
@@ -163,12 +160,12 @@ def test_the_page_renders_with_everything_missing(tmp_path):
                     "missing": "not measured"}],
         "figures": [{"id": "f", "title": "F", "kind": "curves", "png": str(tmp_path / "no.png"), "caption": ""}],
         "tasks": [{"name": "t", "label": "T", "directory": str(tmp_path / "no"), "source_lang": "en",
-                   "target_lang": "fr", "domains": DOMAINS, "systems": [{"label": "a", "test_dir": "no"}]}],
-        "corpora": [{"name": "c", "label": "C", "missing": "register first"}],
-        "runs": str(tmp_path / "no.tsv"), "run_json": [str(tmp_path / "no.json")], "measure": str(tmp_path / "no"),
+                   "target_lang": "fr", "domains": DOMAINS, "systems": [("a", "no")]}],
+        "corpora": [{"name": "c", "label": "C"}],
+        "runs": str(tmp_path / "no.tsv"), "measure": str(tmp_path / "no"),
     }  # fmt: skip
     page = check(report_page.render(contents.ReportSpec.model_validate(spec)))
-    for reason in ("not made yet", "not measured", "register first", "No run has been made yet"):
+    for reason in ("not made yet", "not measured", "No run has been made yet"):
         assert reason in page.text
     assert "external" not in check(report_page.render(contents.ReportSpec(study="x", title="X"))).ids
 
@@ -244,70 +241,78 @@ def task_with(tmp_path, sources, outputs):
     for lang in ("en", "fr"):
         (tmp_path / "text" / f"test.law.{lang}").write_text("".join(f"{line}\n" for line in sources))
     (tmp_path / "hyp.law.txt").write_text("".join(f"{line}\n" for line in outputs))
-    system = contents.SampleSystem(label="a", test_dir=tmp_path)
     return contents.ReportTask(
-        name="t", label="T", directory=tmp_path, source_lang="en", target_lang="fr", domains=(), systems=(system,)
+        name="t",
+        label="T",
+        directory=tmp_path,
+        source_lang="en",
+        target_lang="fr",
+        domains=(),
+        systems=(("a", tmp_path),),
     )
 
 
 def test_samples_are_seeded_of_medium_length_and_within_what_was_decoded(tmp_path):
     sources = [" ".join([f"w{n}"] * (n % 30 + 1)) for n in range(200)]
     task = task_with(tmp_path, sources, [f"out {n}" for n in range(100)])
-    settings = contents.SampleSettings(per_domain=5, seed=3, min_words=8, max_words=20)
-    found = sample_translations.collect(task, "law", settings)
-    assert found == sample_translations.collect(task, "law", settings)
-    assert len(found) == 5 and [s.number for s in found] == sorted(s.number for s in found)
+    found = sample_translations.collect(task, "law")
+    assert found == sample_translations.collect(task, "law")
+    assert len(found) == 3 and [s.number for s in found] == sorted(s.number for s in found)
     for sample in found:
-        assert sample.number <= 100 and 8 <= len(sample.source.split()) <= 20
+        assert sample.number <= 100 and 8 <= len(sample.source.split()) <= 25
         assert sample.outputs == [("a", f"out {sample.number - 1}")]
-    other = sample_translations.collect(task, "law", settings.model_copy(update={"seed": 4}))
-    assert [s.number for s in other] != [s.number for s in found]
-    assert sample_translations.collect(task, "news", settings) == []
+    assert sample_translations.choose(sources, "law") != sample_translations.choose(sources, "news")
+    assert sample_translations.collect(task, "news") == []
 
 
 def test_samples_fall_back_to_any_length(tmp_path):
     task = task_with(tmp_path, ["a b", "", "c d"], ["x", "y", "z"])
-    assert {s.number for s in sample_translations.collect(task, "law", contents.SampleSettings())} == {1, 3}
+    assert {s.number for s in sample_translations.collect(task, "law")} == {1, 3}
 
 
 def study_runs(tmp_path, rows):
     """Write runs.tsv, and run.json as the trainer does (without a label) for each row with `updates`."""
-    lines, paths = ["\t".join(COLUMNS)], []
+    lines = ["\t".join(COLUMNS)]
     for row in rows:
         if "run_dir" in row:
             directory = tmp_path / row["run_dir"]
             directory.mkdir(parents=True, exist_ok=True)
             row = row | {"run_dir": str(directory)}
-            paths.append(directory / "run.json")
         if "updates" in row:
-            made = {"task": "t", "method": "m", "seed": 1, "fingerprint": "ff", "seconds": 1.5}
-            paths[-1].write_text(json.dumps(made | {"updates": row["updates"]}))
+            made = {
+                "task": "t",
+                "method": "m",
+                "seed": 1,
+                "fingerprint": "ff",
+                "seconds": 1.5,
+                "spec": {"task_fingerprint": "77"},
+            }
+            (directory / "run.json").write_text(json.dumps(made | {"updates": row["updates"]}))
         lines.append("\t".join(str(row.get(column, "")) for column in COLUMNS))
     (tmp_path / "runs.tsv").write_text("\n".join(lines) + "\n")
-    return tmp_path / "runs.tsv", tuple(paths)
+    return tmp_path / "runs.tsv"
 
 
 def test_runs_are_joined_by_their_directory_not_by_fingerprint(tmp_path):
     same = {"task": "t", "seed": "1", "fingerprint": "ff", "state": "done"}
-    tsv, paths = study_runs(
+    tsv = study_runs(
         tmp_path,
         [
             same | {"label": "A", "run_dir": "a-ff", "updates": 10},
             same | {"label": "B", "run_dir": "b-ff", "updates": 20},
         ],
     )
-    found = runs.read_runs(tsv, tuple(reversed(paths)))
+    found = runs.read_runs(tsv)
     assert [record.state for record in found] == ["done", "done"] and runs.missing(found) == []
     table = runs.table(found)
     assert [(row[0].text, row[4].text) for row in table.rows] == [("A", "10"), ("B", "20")]
     assert "Task" not in table.headers
-    assert [row[4].text for row in runs.table(runs.read_runs(None, paths)).rows] == ["10", "20"]
 
 
 def test_runs_of_several_tasks_are_told_apart(tmp_path):
     rows = [{"task": t, "label": "A", "seed": "1", "run_dir": f"{t}/a", "updates": 7, "state": "done"} for t in "uv"]
     rows.append({"task": "v", "label": "B", "seed": "1", "state": "missing", "reason": "why"})
-    found = runs.read_runs(*study_runs(tmp_path, rows))
+    found = runs.read_runs(study_runs(tmp_path, rows))
     table = runs.table(found)
     assert table.headers[:3] == ["System", "Task", "Seed"]
     assert [[cell.text for cell in row[:3]] for row in table.rows] == [
@@ -324,8 +329,8 @@ def test_a_partial_report_says_how_far_each_run_is(tmp_path):
         {"task": "t", "label": "C", "seed": "2", "run_dir": "c", "state": "to do"},
         {"task": "t", "label": "D", "seed": "1", "state": "missing", "reason": "needs UM-Corpus"},
     ]
-    tsv, paths = study_runs(tmp_path, rows)
-    html = report_page.render(contents.ReportSpec(study="x", title="X", runs=tsv, run_json=paths, partial=True))
+    tsv = study_runs(tmp_path, rows)
+    html = report_page.render(contents.ReportSpec(study="x", title="X", runs=tsv, partial=True))
     assert "1 of 4 done" in html
     absent = html.split('<section id="missing"')[1]
     for what, why in (("B, seed 1", "begun"), ("C, seed 2", "to do"), ("D, seed 1", "needs UM-Corpus")):

@@ -19,13 +19,10 @@ from mdnmt.numbers.verdicts import VERDICTS
 from mdnmt.report import contents, report_page
 from mdnmt.report.plain_tables import any_number
 from mdnmt.report.report_selection import paper_section
-from mdnmt.report.sections import audit, claims
 from mdnmt.report.sections.curve import HEIGHT, MOST_POINTS, WIDTH, draw, read_curves
 from mdnmt.report.sections.exhibit_sections import MOST_NUMBERS
 from mdnmt.report.sections.run_details import options
 from mdnmt.report.sections.runs import anchor
-from mdnmt.statements.audit.finding import AuditResult, Checked, Finding
-from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
@@ -201,32 +198,6 @@ def test_nothing_of_claims_and_audit_becomes_markup(study: contents.ReportSpec) 
     html = report_page.render(study)
     assert html.count("<script>") == 1
     assert html.count("&lt;script&gt;alert(1)") > 20
-
-
-def test_the_page_reads_what_the_verbs_write(tmp_path: Path) -> None:
-    compared = Comparison(what="a", left=1.0, right=2.0, difference=-1.0, toward=False, holds=False, num_seeds=3)
-    outcome = Outcome(
-        **{"id": "x", "paper": "p", "where": "w", "says": "s", "kind": "better", "rule_text": "r"},
-        **{"verdict": "not reproduced", "reason": "y", "holds": 0, "of": 1, "comparisons": (compared,)},
-    )
-    written = Outcomes(paper="p", title="t", counts={}, outcomes=(outcome,))
-    (tmp_path / "claims.json").write_text(written.model_dump_json())
-    read = claims.read_claims(tmp_path / "claims.json")
-    shared = set(claims.Claim.model_fields)
-    assert read.outcomes[0].model_dump(include=shared - {"comparisons"}) == outcome.model_dump(
-        include=shared - {"comparisons"}
-    )
-    assert set(claims.Comparison.model_fields) <= set(Comparison.model_fields)
-    finding = Finding(
-        **{"id": "f", "paper": "p", "where": "w", "kind": "k", "printed": "1", "recomputed": "2"},
-        **{"status": "inconsistent", "computed": True, "ours": False, "comment": "c"},
-    )
-    checked = Checked(paper="p", kind="k", compared=3, agreed=2)
-    result = AuditResult(papers=("p",), findings=(finding,), checked=(checked,))
-    (tmp_path / "audit.json").write_text(result.model_dump_json())
-    found = audit.read_audit(tmp_path / "audit.json", "p")
-    assert (found.compared, found.agreed, found.count("inconsistent")) == (3, 2, 1)
-    assert set(audit.Finding.model_fields) <= set(Finding.model_fields)
 
 
 @pytest.mark.parametrize(

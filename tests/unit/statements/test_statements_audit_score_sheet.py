@@ -138,11 +138,11 @@ def test_each_kind_of_error_is_named_with_its_cell(example: Path) -> None:
 
 
 def test_the_four_points_say_what_the_file_does_not(example: Path) -> None:
-    answers = [point.answer for point in four_points(read(example))]
+    answers = list(four_points(read(example)).values())
     assert answers == ["yes: TER", "yes: paired bootstrap, p < 0.05", "yes", "not said; add `# same data: ...`"]
     plain = example.with_name("plain.tsv")
     plain.write_text("System\tA\nx\t1.0*\ny\t2.0*\n", encoding="utf-8")
-    answers = [point.answer for point in four_points(read(plain))]
+    answers = list(four_points(read(plain)).values())
     assert answers[0] == "not said; add `# better metric: ...`" and answers[1].startswith(
         "stars, but the file does not"
     )

@@ -83,7 +83,7 @@ def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Proje
         ("wide", 1, 2),
         ("waldm-edc", None, 0),
     ]
-    assert not [note for note in report_selection.report_spec(found, PLACES, ()).missing if "no table" in note.why]
+    assert not [why for _, why in report_selection.report_spec(found, PLACES, ()).missing if "no table" in why]
 
 
 def test_a_study_with_one_of_them_shows_that_one(project: Project) -> None:
@@ -107,7 +107,7 @@ def test_the_baseline_is_named_as_its_methods_label(project: Project) -> None:
 
 def test_a_method_that_no_table_shows_is_said_to_be_trained_only_if_it_can_be(project: Project) -> None:
     def told(found: Study) -> list[str]:
-        return [item.what for item in report_selection.report_spec(found, PLACES, ()).missing if "no table" in item.why]
+        return [what for what, why in report_selection.report_spec(found, PLACES, ()).missing if "no table" in why]
 
     # The weights of mBART-50 are not here.
     found = study(project, "mixed", "domain-tag", "mbart50-finetuned")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from mdnmt.config.base import Frozen
-from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import (
@@ -19,6 +18,7 @@ from mdnmt.exhibits.figure_style import (
     legend_grid,
     mark,
     new_figure,
+    series_legend,
     too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
@@ -89,10 +89,8 @@ class AmbiguitySpec(FigureSpec):
         """Return the figure and a description in words; with several seeds it shows the mean of their shares.
 
         Raises:
-            DataError: the file was not written by `mdnmt ambiguity`.
+            DataError: the file is damaged.
         """
-        from matplotlib.lines import Line2D
-
         runs = _runs(self)
         made = [system for system in self.systems if system.method in runs]
         absent = [
@@ -103,16 +101,14 @@ class AmbiguitySpec(FigureSpec):
         names = [name for name in names if cases[name]["words"]]
         if not names:
             no_words = "no test sentence has an ambiguous word whose translation is known"
-            reason = self.missing or (no_words if made else "; ".join(absent) or "no system was judged")
-            return self.not_drawn(reason)
+            return self.not_drawn(self.missing or (no_words if made else "; ".join(absent) or "no system was judged"))
         if reason := too_many("domains", len(names)):
             return self.not_drawn(reason)
         labels = analysis_files.labels(names, self.domains)
         detail = f"{self.task_first}{_seeds_note(runs, made)} In brackets: number of words."
         text_height = detail_height(detail)
-        columns, legend_height = legend_grid(
-            [f"{label} ({cases[name]['words']})" for name, label in zip(names, labels, strict=True)], 0.38
-        )
+        counted = [f"{label} ({cases[name]['words']})" for name, label in zip(names, labels, strict=True)]
+        columns, legend_height = legend_grid(counted, 0.38)
         head, foot = 0.76 + text_height + legend_height, 0.5 + 0.15 * len(absent)
         height = head + ROW * len(made) + foot
         figure = new_figure(height)
@@ -122,14 +118,7 @@ class AmbiguitySpec(FigureSpec):
         left = 0.25 + 0.075 * max(len(system.label) for system in made)
         figure.subplots_adjust(left=left / WIDTH, right=0.97, bottom=foot / height, top=1 - (head + 0.02) / height)
         figure.text(0.5 + left / WIDTH / 2, (foot - 0.4) / height, "% translated as the domain does", ha="center")
-        handles = [
-            Line2D([], [], color=mark(k)[0], marker=mark(k)[1], linestyle="", label=f"{label} ({cases[name]['words']})")
-            for k, (name, label) in enumerate(zip(names, labels, strict=True))
-        ]
-        figure.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + text_height) / height), ncols=columns,
-            borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
-        )  # fmt: skip
+        series_legend(figure, counted, 1 - (0.46 + text_height) / height, columns)
         for row, text in enumerate(reversed(absent)):
             figure.text(0.012, (0.03 + 0.15 * row) / height, f"Not drawn: {text}", size=8, color=GREY)
         heading(figure, self.title, detail)
@@ -137,19 +126,10 @@ class AmbiguitySpec(FigureSpec):
 
 
 def _runs(spec: AmbiguitySpec) -> dict[str, dict[int | None, Counts]]:
-    """Return method -> seed -> counts.
-
-    Raises:
-        DataError: the file was not written by `mdnmt ambiguity`.
-    """
-    if spec.ambiguity is None:
-        return {}
+    """Return method -> seed -> counts."""
     found: dict[str, dict[int | None, Counts]] = {}
-    try:
-        for system in read_json(spec.ambiguity)["systems"]:
-            found.setdefault(system["method"], {})[system["seed"]] = system["domains"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{spec.ambiguity}: expected what `mdnmt ambiguity` writes ({error}); make it again") from error
+    for system in read_json(spec.ambiguity)["systems"] if spec.ambiguity else ():
+        found.setdefault(system["method"], {})[system["seed"]] = system["domains"]
     return found
 
 

@@ -20,6 +20,7 @@ from mdnmt.exhibits.figure_style import (
     legend_grid,
     new_figure,
     remove_frame,
+    series_legend,
     stroke,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
@@ -104,15 +105,13 @@ class CurvesSpec(FigureSpec):
         Raises:
             DataError: a curves.tsv is invalid.
         """
-        from matplotlib.lines import Line2D
-
         systems = [system for system in self.systems if system.runs]
         absent = [f"{s.label}: {s.missing or 'no run'}" for s in self.systems if not s.runs]
         if not systems:
-            reason = "; ".join(absent) or "there is no run"
-            return self.not_drawn(reason)
+            return self.not_drawn("; ".join(absent) or "there is no run")
         lines = _lines(systems, self.x)
-        legend_columns, legend_rows = legend_grid([system.label for system in systems], 0.55, most=3)
+        labels = [system.label for system in systems]
+        legend_columns, legend_rows = legend_grid(labels, 0.55, most=3)
         seeds = max(len(system.runs) for system in systems)
         detail = "One seed." if seeds == 1 else "Mean over seeds; the band goes from the lowest to the highest."
         detail = self.task_first + detail
@@ -137,14 +136,7 @@ class CurvesSpec(FigureSpec):
             wspace=0.2,
         )
         figure.text(0.53, (foot - 0.36) / height, self.x, ha="center")
-        handles = [
-            Line2D([], [], color=stroke(k)[0], linestyle=stroke(k)[1], label=system.label)
-            for k, system in enumerate(systems)
-        ]
-        figure.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=legend_columns,
-            borderaxespad=0.1, handlelength=2.6, columnspacing=1.4,
-        )  # fmt: skip
+        series_legend(figure, labels, 1 - (0.46 + room) / height, legend_columns, line=2.6)
         for row, text in enumerate(reversed(absent)):
             figure.text(0.012, (0.04 + 0.15 * row) / height, f"Not drawn: {text}", size=8, color=GREY)
         heading(figure, self.title, detail)

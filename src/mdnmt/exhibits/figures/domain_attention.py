@@ -17,6 +17,7 @@ from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, font_no
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.rows import AnalysedRun, Column
 from mdnmt.exhibits.word_values import MIN_COUNT, AnalysedWords
+from mdnmt.fsio import read_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +66,7 @@ class DomainAttentionSpec(FigureSpec):
             if (words := _source_words(seed.analysis)) is None:
                 continue
             domains = analysis_files.domain_names(seed.analysis)
-            slots = list(analysis_files.read(seed.analysis / "meta.json").get("slots", ()))
+            slots = list(read_json(seed.analysis / "meta.json").get("slots", ()))
             for name, at, value in _of(words, domains, slots):
                 yield Measure(self.run.method, self.run.label, seed.seed, name, value, at)
 
@@ -76,13 +77,11 @@ class DomainAttentionSpec(FigureSpec):
             DataError: the analysis is invalid, or has no such sentence.
         """
         if self.run.analysis is None:
-            reason = self.run.missing or "the run was not analysed"
-            return self.not_drawn(reason)
+            return self.not_drawn(self.run.missing or "the run was not analysed")
         words = _source_words(self.run.analysis)
         sentence = analysis_files.find_sentence(self.run.analysis, self.sentence, self.domain, self.max_words)
         if words is None or sentence is None or sentence.get("attention") is None:
-            reason = f"{self.run.name} has no domain vectors"
-            return self.not_drawn(reason)
+            return self.not_drawn(f"{self.run.name} has no domain vectors")
         joined = analysis_files.whole_words(sentence["source_tokens"], sentence["attention"])
         cut = len(joined.words) > self.max_words
         joined = joined.first(self.max_words)
@@ -151,7 +150,7 @@ def top_words(words: AnalysedWords, count: int, min_count: int) -> list[list[str
 def slot_names(spec: DomainAttentionSpec, count: int) -> list[str]:
     """Return the names of the domain vectors: the domains that training ties them to, or else numbers."""
     assert spec.run.analysis is not None
-    tied = analysis_files.labels(analysis_files.read(spec.run.analysis / "meta.json").get("slots", ()), spec.domains)
+    tied = analysis_files.labels(read_json(spec.run.analysis / "meta.json").get("slots", ()), spec.domains)
     return [tied[slot] if slot < len(tied) else SPARE if tied else f"Vector {slot + 1}" for slot in range(count)]
 
 

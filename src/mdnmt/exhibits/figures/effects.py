@@ -10,6 +10,7 @@ from mdnmt.exhibits.baseline_differences import ComparedSystems, Effect, Interva
 from mdnmt.exhibits.figure_numbers import Measure
 from mdnmt.exhibits.figure_style import COLOURS, WIDTH, detail_height, heading, label_differences, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
+from mdnmt.exhibits.rows import files_of
 from mdnmt.numbers.rounding import signed
 from mdnmt.numbers.verdicts import MIN_SEEDS
 
@@ -40,9 +41,7 @@ class EffectsSpec(FigureSpec):
 
     def inputs(self) -> list[Path]:
         """Return the files that the figure is made from."""
-        rows = [part for one in self.tables for row in one.rows for part in row.parts]
-        scores = [path for row in rows for run in row.runs for path in (run.scores, *run.others)]
-        return list(dict.fromkeys([*scores, *(path for row in rows for path in row.records)]))
+        return list(dict.fromkeys(files_of(row for one in self.tables for row in one.rows)))
 
     def measures(self) -> Iterator[Measure]:
         """Yield the numbers of each system of each table.

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits import analysis_files, shading
 from mdnmt.exhibits.figure_numbers import Measure, divergence, entropy
 from mdnmt.exhibits.figure_style import GREY, INK, WIDTH, detail_height, heading, new_figure, too_many
-from mdnmt.exhibits.generated_words import gate_use, read_words
+from mdnmt.exhibits.generated_words import gate_use
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.rows import AnalysedRun, Column, WordRow
+from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class GateUseSpec(FigureSpec):
         """Return the figure and a description in words; with several seeds, the first is drawn.
 
         Raises:
-            DataError: an analysis or a words.json is invalid.
+            DataError: an analysis or a words.json is damaged.
         """
         systems: dict[str, _Read] = {}
         for run in _read(self):
@@ -96,8 +96,9 @@ class GateUseSpec(FigureSpec):
         every += [(system.label, system.missing) for system in self.systems]
         absent = [f"{label}: {missing or 'has no gates'}" for label, missing in every if label not in systems]
         if not systems:
-            reason = next((missing for _, missing in every if missing), "no method of the study has gates")
-            return self.not_drawn(reason)
+            return self.not_drawn(
+                next((missing for _, missing in every if missing), "no method of the study has gates")
+            )
         measured = next(iter(systems.values())).gates
         names = [column.name for column in self.domains if column.name in measured] or list(measured)
         if reason := too_many("domains", len(names), MOST_DOMAINS):
@@ -127,26 +128,12 @@ def _read(spec: GateUseSpec) -> Iterator[_Read]:
     """Yield the gates of all runs that have any, the first seed of each system first."""
     for system in spec.analysed:
         for seed in system.seeds:
-            if found := analysis_files.read(seed.analysis / "gates.json"):
-                yield _Read(system.method, system.label, seed.seed, _checked(found, seed.analysis / "gates.json"))
+            if found := read_json(seed.analysis / "gates.json"):
+                yield _Read(system.method, system.label, seed.seed, found)
     for row in spec.systems:
         for run in row.runs:
-            if found := read_words(run.scores)["gates"]:
-                yield _Read(row.method, row.label, run.seed, _checked(found, run.scores))
-
-
-def _checked(found: Any, path: Path) -> Gates:
-    try:
-        g_DLN = np.asarray(list(found.values()), dtype=np.float64)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise DataError(
-            f"{path}: expected gates of each domain, [layers][experts] ({error}); remove it to make it again"
-        ) from error
-    if g_DLN.ndim != 3:
-        raise DataError(
-            f"{path}: gates {list(g_DLN.shape)}, expected [domains][layers][experts]; remove it to make it again"
-        )
-    return {str(domain): layers for domain, layers in found.items()}
+            if found := read_json(run.scores)["gates"]:
+                yield _Read(row.method, row.label, run.seed, found)
 
 
 def _figure(systems: dict[str, _Read], names: list[str], labels: list[str], more: float, absent: list[str]) -> Figure:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from mdnmt.config.base import Frozen
 from mdnmt.exhibits.figure_numbers import Measure
-from mdnmt.exhibits.figure_style import FAINT, INK, WIDTH, detail_height, heading, mark, new_figure
+from mdnmt.exhibits.figure_style import INK, WIDTH, detail_height, heading, label_rows, mark, new_figure
 from mdnmt.exhibits.registry import FigureSpec, register
 
 if TYPE_CHECKING:
@@ -87,13 +87,7 @@ class LearningRatesSpec(FigureSpec):
             )
         chosen = [(one.losses[one.chosen], at) for one, at in zip(self.systems, places, strict=True)]
         axes.plot(*zip(*chosen, strict=True), color=INK, marker="o", markersize=8, markerfacecolor="none", linestyle="")
-        axes.set_yticks(places, [one.label for one in self.systems], size=8)
-        axes.set_ylim(0.6 - len(self.systems), 0.6)
-        axes.tick_params(length=0)
-        axes.grid(axis="x", color=FAINT)
-        axes.set_axisbelow(True)
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("validation loss")
+        label_rows(axes, [one.label for one in self.systems], "validation loss")
         longest = max(len(one.label) for one in self.systems)
         figure.subplots_adjust(
             left=min(0.6, 0.05 + LETTER * longest / WIDTH), right=0.97, bottom=foot / height, top=1 - head / height

@@ -105,8 +105,7 @@ class OptionSweepSpec(FigureSpec):
         made = [point for point in sorted(self.points, key=lambda point: point.value) if point.runs]
         absent = [f"{point.label}: {point.missing or 'no run'}" for point in self.points if not point.runs]
         if not made:
-            reason = "; ".join(absent) or "the study has none of its methods"
-            return self.not_drawn(reason)
+            return self.not_drawn("; ".join(absent) or "the study has none of its methods")
         lines = {name: _Line({}) for name in PANELS}
         for point in made:
             for run in point.runs:

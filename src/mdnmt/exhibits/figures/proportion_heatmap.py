@@ -57,8 +57,7 @@ class HeatmapSpec(FigureSpec):
             DataError: the analysis is invalid, or has no such sentence.
         """
         if self.run.analysis is None:
-            reason = self.run.missing or "the run was not analysed"
-            return self.not_drawn(reason)
+            return self.not_drawn(self.run.missing or "the run was not analysed")
         sentence = analysis_files.find_sentence(self.run.analysis, self.sentence, self.domain, self.max_words)
         if sentence is None:
             return self.not_drawn("the analysis holds no sentence")
@@ -67,8 +66,7 @@ class HeatmapSpec(FigureSpec):
         gold = analysis_files.labels([sentence["domain"]], self.domains)[0]
         blocks = _blocks(sentence, both_sides=not self.own_domain_alone)
         if not blocks:
-            reason = f"{self.run.name} mixes no domains"
-            return self.not_drawn(reason)
+            return self.not_drawn(f"{self.run.name} mixes no domains")
         cut = max(len(words.words) for _, words in blocks) > self.max_words
         blocks = [(side, words.first(self.max_words)) for side, words in blocks]
         means = _described(self, gold, names, blocks)

@@ -18,6 +18,7 @@ from mdnmt.exhibits.figure_style import (
     legend_grid,
     new_figure,
     remove_frame,
+    series_legend,
     stroke,
     too_many,
 )
@@ -62,8 +63,7 @@ class HistogramsSpec(FigureSpec):
             DataError: the analysis is damaged or lacks a value.
         """
         if self.run.analysis is None:
-            reason = self.run.missing or "the run was not analysed"
-            return self.not_drawn(reason)
+            return self.not_drawn(self.run.missing or "the run was not analysed")
         stored = analysis_files.arrays(self.run.analysis / "proportions.npz")
         names = analysis_files.labels(analysis_files.domain_names(self.run.analysis), self.domains)
         sides = [
@@ -72,13 +72,13 @@ class HistogramsSpec(FigureSpec):
             if key in stored and stored[key].shape[1]
         ]
         if not sides:
-            reason = f"{self.run.name} mixes no domains"
-            return self.not_drawn(reason)
+            return self.not_drawn(f"{self.run.name} mixes no domains")
         if reason := too_many("domains", len(names)):
             return self.not_drawn(reason)
         layers = max(p_LNK.shape[0] for _, p_LNK, _ in sides)
         detail = f"{self.task_first}{self.run.name}. Last layer on top. Dashed: no preference."
-        columns, rows_room = legend_grid([f"{name} tokens" for name in names], 0.48)
+        series = [f"{name} tokens" for name in names]
+        columns, rows_room = legend_grid(series, 0.48)
         above = 0.44 + detail_height(detail)
         head = above + rows_room
         figure = new_figure(head + 0.88 + layers * ROW)
@@ -98,7 +98,7 @@ class HistogramsSpec(FigureSpec):
         figure.supxlabel("proportion of the right domain", size=9, y=0.06 / height, va="bottom")
         figure.supylabel("% of tokens", size=9, x=0.008)
         heading(figure, self.title, detail)
-        _legend(figure, names, 1 - above / height, columns)
+        series_legend(figure, series, 1 - above / height, columns, line=2.2)
         return figure, _describe(self, names, sides)
 
 
@@ -121,19 +121,6 @@ def _panel(axes: Axes, p_LNK: Any, domain_N: Any, layer: int, spec: HistogramsSp
     remove_frame(axes)
     axes.set_xlim(0, 1)
     axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-
-
-def _legend(figure: Figure, names: list[str], top: float, columns: int) -> None:
-    from matplotlib.lines import Line2D
-
-    lines = [
-        Line2D([], [], color=stroke(k)[0], linestyle=stroke(k)[1], label=f"{name} tokens")
-        for k, name in enumerate(names)
-    ]
-    figure.legend(
-        handles=lines, loc="upper left", bbox_to_anchor=(0.0, top), ncols=columns,
-        borderaxespad=0.1, handlelength=2.2, columnspacing=1.4,
-    )  # fmt: skip
 
 
 def _describe(spec: HistogramsSpec, names: list[str], sides: list[tuple[str, Any, Any]]) -> str:

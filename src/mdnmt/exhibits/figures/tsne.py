@@ -24,6 +24,7 @@ from mdnmt.exhibits.figure_style import (
     legend_grid,
     mark,
     new_figure,
+    series_legend,
     too_many,
 )
 from mdnmt.exhibits.registry import FigureSpec, register
@@ -67,7 +68,7 @@ class TsneSpec(FigureSpec):
         """
         for system in self.systems:
             for seed in system.seeds:
-                stored = analysis_files.arrays(seed.analysis / "vectors.npz", "vectors", "domain")
+                stored = analysis_files.arrays(seed.analysis / "vectors.npz")
                 kept = subsample(stored["domain"], self.max_sentences, self.seed)
                 vectors, domain = stored["vectors"][kept].astype(np.float64), stored["domain"][kept]
                 with _one_thread():
@@ -82,12 +83,9 @@ class TsneSpec(FigureSpec):
         Raises:
             DataError: an analysis is invalid.
         """
-        from matplotlib.lines import Line2D
-
         systems, absent, names = _projected(self)
         if not systems:
-            reason = "; ".join(absent) or "no system was analysed"
-            return self.not_drawn(reason)
+            return self.not_drawn("; ".join(absent) or "no system was analysed")
         if reason := too_many("domains", len(names)):
             return self.not_drawn(reason)
         columns = len(systems) if len(systems) <= 3 else 2
@@ -121,14 +119,7 @@ class TsneSpec(FigureSpec):
                 spine.set_color(FAINT)
             axes.set_title(titles[position], pad=4)
             axes.set_xlabel(_measures(system), size=8.5, color=GREY, labelpad=4, loc="left")
-        handles = [
-            Line2D([], [], color=mark(k)[0], marker=mark(k)[1], linestyle="", label=name)
-            for k, name in enumerate(names)
-        ]
-        figure.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(0.0, 1 - (0.46 + room) / height), ncols=legend_columns,
-            borderaxespad=0.1, handletextpad=0.2, columnspacing=1.2,
-        )  # fmt: skip
+        series_legend(figure, names, 1 - (0.46 + room) / height, legend_columns)
         for line, text in enumerate(reversed(absent)):
             figure.text(0.02, (0.05 + 0.15 * line) / height, f"Not drawn: {text}", size=8, color=GREY)
         heading(figure, self.title, detail)
@@ -211,7 +202,7 @@ def _projected(spec: TsneSpec) -> tuple[list[Projected], list[str], list[str]]:
         if system.analysis is None:
             absent.append(f"{system.label}: {system.missing or 'not analysed'}")
             continue
-        stored = analysis_files.arrays(system.analysis / "vectors.npz", "vectors", "domain")
+        stored = analysis_files.arrays(system.analysis / "vectors.npz")
         keys = keys or analysis_files.domain_names(system.analysis)
         if len(stored["domain"]) < 4:
             absent.append(f"{system.label}: fewer than 4 sentences")

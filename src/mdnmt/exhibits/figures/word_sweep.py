@@ -21,9 +21,10 @@ from mdnmt.exhibits.figure_style import (
     remove_frame,
     too_many,
 )
-from mdnmt.exhibits.generated_words import KINDS, accuracy, read_words
+from mdnmt.exhibits.generated_words import KINDS, accuracy
 from mdnmt.exhibits.registry import FigureSpec, register
 from mdnmt.exhibits.rows import WordRow
+from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
 
 if TYPE_CHECKING:
@@ -56,14 +57,14 @@ class SweepSpec(FigureSpec):
         """Yield `accuracy`, the percentage of right words, by kind of word and seed."""
         for system in self.systems:
             for run in system.runs:
-                for kind, value in accuracy(read_words(run.scores)).items():
+                for kind, value in accuracy(read_json(run.scores)).items():
                     yield Measure(system.method, system.label, run.seed, "accuracy", value, {"kind": kind})
 
     def draw(self) -> tuple[Figure, str]:
         """Return the figure and a description in words.
 
         Raises:
-            DataError: a words.json is invalid.
+            DataError: a words.json is damaged.
         """
         made = [system for system in self.systems if system.runs]
         if not made:
@@ -73,7 +74,7 @@ class SweepSpec(FigureSpec):
             return self.not_drawn(reason)
         if reason := too_many("systems", len(made), MOST_SYSTEMS):
             return self.not_drawn(reason)
-        found = [[accuracy(read_words(run.scores)) for run in system.runs] for system in made]
+        found = [[accuracy(read_json(run.scores)) for run in system.runs] for system in made]
         detail = f"{self.task_first}Right words in percent. Dashed: chance level."
         head = 0.44 + detail_height(detail)
         figure = new_figure(head + 2.6)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from mdnmt.exhibits.baseline_differences import ComparedSystems, Effect, effects, family_of
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons
 from mdnmt.exhibits.registry import TableSpec, register
 from mdnmt.exhibits.rows import ScoreRow, files_of
-from mdnmt.exhibits.seed_scores import sorted_runs
+from mdnmt.exhibits.seed_scores import row_runs
 from mdnmt.numbers.dunnett import Family
 from mdnmt.numbers.rounding import half_up, p_value, signed
 from mdnmt.numbers.verdicts import MIN_SEEDS
@@ -117,11 +117,7 @@ def _row(label: str, effect: Effect, family: Family | None, reasons: Reasons) ->
         method=effect.row.method,
         cells=tuple(_cell(key, numbers[key], effect.num_seeds) for key, *_ in COLUMNS),
         marks=(reasons.mark(why),) if why else (),
-        runs=tuple(
-            RowRun(seed=run.seed, folder=run.scores.parent.parent.as_posix())
-            for part in effect.row.parts
-            for run in sorted_runs(part)
-        ),
+        runs=row_runs(effect.row),
     )
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from mdnmt.config.base import Frozen
-from mdnmt.errors import DataError
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons, RowRun
 from mdnmt.exhibits.registry import TableSpec, register
 from mdnmt.exhibits.rows import Column, ScoreRow
@@ -70,7 +67,7 @@ class ExamplesTable(TableSpec):
         """Return the table: the source, the reference and each system's translation of each sentence.
 
         Raises:
-            DataError: the file is invalid.
+            DataError: the file is damaged.
         """
         reasons = Reasons()
         notes = list(self.notes)
@@ -108,18 +105,9 @@ def _examples(spec: ExamplesTable, path: Path) -> tuple[list[Example], list[str]
 
 
 def read_examples(path: Path, key: str = "examples") -> list[Example]:
-    """Return the examples of an ambiguity.json: those of ambiguous words, or those of words in a table (`asked`).
-
-    Raises:
-        DataError: the file is not an ambiguity.json.
-    """
-    try:
-        written = read_json(path)
-        found: list[dict[str, Any]] = written.get(key, []) if key == "asked" else written[key]
-        return [Example.model_validate({key: each.get(key) for key in Example.model_fields}) for each in found]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(f"{path}: expected an ambiguity.json with examples ({reason}); analyse again") from error
+    """Return the examples of an ambiguity.json: those of ambiguous words, or those of words in a table (`asked`)."""
+    found = read_json(path).get(key, [])
+    return [Example.model_validate({key: each[key] for key in Example.model_fields}) for each in found]
 
 
 def _translation(example: Example, group: str, system: ScoreRow, reasons: Reasons) -> GridRow:

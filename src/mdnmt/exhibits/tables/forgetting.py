@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from mdnmt.config.metrics import METRICS, Metric
-from mdnmt.exhibits.grid import DELTA, Cell, Grid, GridRow, Header, Reasons, RowRun, mark_best
+from mdnmt.exhibits.grid import DELTA, Cell, Grid, GridRow, Header, Reasons, mark_best, number_cell
 from mdnmt.exhibits.registry import TableSpec, register
 from mdnmt.exhibits.rows import Column, ScoreRow, files_of
 from mdnmt.exhibits.seed_scores import (
@@ -17,9 +18,9 @@ from mdnmt.exhibits.seed_scores import (
     difference,
     interval,
     measure,
-    sorted_runs,
+    row_runs,
 )
-from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
+from mdnmt.numbers.rounding import half_up, signed
 
 if TYPE_CHECKING:
     from mdnmt.exhibits.table_request import TableRequest
@@ -84,16 +85,11 @@ class ForgettingTable(TableSpec):
                     continue
                 # The baseline has one model: its average is also its mean score on other domains.
                 of_base = base.get((metric, AVERAGE)) if system.method != self.baseline else None
-                cells.append(_cell(difference(ours, of_base), is_difference=True))
+                cells.append(_cell(difference(ours, of_base), signed))
                 if text := interval(difference(ours, of_base), PLACES):
                     intervals.append(f"{system.label}, {header.group}: {text}")
             marks = [reasons.mark(why) for why in (system.why_missing, None if system.models else ONE_MODEL) if why]
-            runs = tuple(
-                RowRun(seed=run.seed, folder=run.scores.parent.parent.as_posix())
-                for row in system.parts
-                for run in sorted_runs(row)
-            )
-            about = {"group": system.group, "label": system.label, "method": system.method, "runs": runs}
+            about = {"group": system.group, "label": system.label, "method": system.method, "runs": row_runs(system)}
             rows.append(GridRow(cells=tuple(cells), marks=tuple(marks), **about))
         return Grid(
             kind=self.kind,
@@ -134,21 +130,8 @@ class ForgettingTable(TableSpec):
                 f"95 % intervals of the differences over seeds, paired by seed (Student's t): {'; '.join(intervals)}."
             )
         notes.append("\N{PLUS-MINUS SIGN} is the standard deviation over seeds. Averages are of unrounded scores.")
-        for metric, signatures in shared.signatures.items():
-            text = f"{METRICS[metric].label}: {'; '.join(sorted(signatures))}"
-            notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
-        return notes
+        return notes + shared.signature_notes()
 
 
-def _cell(measured: Measured | None, *, is_difference: bool = False) -> Cell:
-    if measured is None:
-        return Cell()
-    middle, spread = mean(measured.values), standard_deviation(measured.values)
-    return Cell(
-        text=signed(middle, PLACES) if is_difference else half_up(middle, PLACES),
-        values=measured.values,
-        mean=middle,
-        sd=spread,
-        spread=None if spread is None else half_up(spread, PLACES),
-        num_seeds=measured.num_seeds,
-    )
+def _cell(measured: Measured | None, show: Callable[[float, int], str] = half_up) -> Cell:
+    return Cell() if measured is None else number_cell(measured.values, measured.num_seeds, PLACES, show=show)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from mdnmt.errors import DataError
 from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.distinct_labels import distinct_rows
 from mdnmt.exhibits.grid import Cell, Grid, GridRow, Header, Reasons
@@ -51,15 +49,6 @@ ENERGY = ("epoch_watt_hours", "decode_joules_per_batch")
 BUSY_PERCENT = 15.0
 
 
-def _value(row: dict[str, Any], key: str, where: str) -> float | None:
-    value = row.get(key)
-    if value is None:
-        return None
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise DataError(f"{where}: {key} is {value!r}, expected a finite number; measure again")
-    return float(value)
-
-
 def _shown(value: float, divisor: float, places: int) -> str:
     return thousands(value) if places == 0 else half_up(value / divisor, places)
 
@@ -70,11 +59,11 @@ OTHER_MACHINE = "measured on another machine than the paper's"
 def _cells(
     spec: ResourcesTable, row: ResourceRow, measured: dict[str, Any], baseline: dict[str, Any], keys: set[str]
 ) -> list[Cell]:
-    cells, where = [], str(spec.measure)
+    cells = []
     for key, _, _, divisor, places in QUANTITIES:
         if key not in keys:
             continue
-        value = _value(measured, key, where)
+        value = measured.get(key)
         cell = Cell()
         if value is not None:
             cell = Cell(text=_shown(value, divisor, places), values=(value,), mean=value, num_seeds=1)
@@ -84,7 +73,7 @@ def _cells(
         printed = row.printed.get(PRINTED.get(key, key))
         cells.append(with_published(cell, printed, _judgement(spec, key, value, printed), percent=True))
         if key in RELATIVE:
-            reference = _value(baseline, key, where)
+            reference = baseline.get(key)
             ratio = value / reference if value is not None and reference else None
             text = "\N{EN DASH}" if ratio is None else f"{half_up(ratio, 2)}\N{MULTIPLICATION SIGN}"
             cells.append(Cell(text=text, mean=ratio, num_seeds=0 if ratio is None else 1))
@@ -183,7 +172,7 @@ class ResourcesTable(ComparedTableSpec):
         """Return the table.
 
         Raises:
-            DataError: a number in measure.json is not finite.
+            DataError: measure.json is damaged.
         """
         measured: dict[str, Any] = read_json(self.measure) if self.measure else {}
         found: dict[str, dict[str, Any]] = measured.get("rows", {})

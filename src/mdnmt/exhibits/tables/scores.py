@@ -9,14 +9,13 @@ from pydantic import Field
 
 from mdnmt.config.decoding import Split
 from mdnmt.config.metrics import METRICS, Metric
-from mdnmt.errors import DataError
 from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.distinct_labels import distinct_rows
-from mdnmt.exhibits.grid import DELTA, Cell, Grid, GridRow, Header, Reasons, RowRun, mark_best
+from mdnmt.exhibits.grid import DELTA, Cell, Grid, GridRow, Header, Reasons, mark_best, number_cell
 from mdnmt.exhibits.label_condition_notes import label_notes
 from mdnmt.exhibits.published_cells import annotate, first_reason, with_published
 from mdnmt.exhibits.registry import ComparedTableSpec, register
-from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun, files_of
+from mdnmt.exhibits.rows import Column, ScoreRow, files_of
 from mdnmt.exhibits.seed_scores import (
     AVERAGE,
     DEVELOPMENT,
@@ -27,11 +26,11 @@ from mdnmt.exhibits.seed_scores import (
     difference,
     interval,
     measure,
-    sorted_runs,
+    row_runs,
 )
 from mdnmt.exhibits.significance_stars import ALPHA, people_note, read_tested, star_note
 from mdnmt.fsio import read_json
-from mdnmt.numbers.rounding import half_up, mean, signed, standard_deviation
+from mdnmt.numbers.rounding import half_up, mean, signed
 from mdnmt.numbers.verdicts import Judgement, judge, scoring_basis
 from mdnmt.score.human_agreement import agreement, why_not_covered
 
@@ -66,10 +65,10 @@ def _cell(measured: Measured | None, tested: dict[str, Any], agreed: float | Non
     if measured is None:
         return Cell()
     comparison = read_tested(tested)
-    return Cell(
-        **_shown(measured.values),
-        text=half_up(mean(measured.values), PLACES),
-        num_seeds=measured.num_seeds,
+    return number_cell(
+        measured.values,
+        measured.num_seeds,
+        PLACES,
         delta=tested.get("delta"),
         p=tested.get("p_corrected", tested.get("p")),
         verdict=tested.get("verdict"),
@@ -99,19 +98,12 @@ def _people_note(shared: SharedConditions) -> str:
     )
 
 
-def _shown(values: tuple[float, ...]) -> dict[str, Any]:
-    spread = standard_deviation(values)
-    shown = None if spread is None else half_up(spread, PLACES)
-    return {"values": values, "mean": mean(values), "sd": spread, "spread": shown}
-
-
 def _delta_cell(ours: Measured | None, base: Measured | None) -> Cell:
     """Return the difference of two means; if both have the same seeds, its spread is that of the differences."""
     if ours is None or base is None or ours is base:
         return Cell()
     if paired := difference(ours, base):
-        values = paired.values
-        return Cell(**_shown(values), text=signed(mean(values), PLACES), num_seeds=ours.num_seeds)
+        return number_cell(paired.values, ours.num_seeds, PLACES, show=signed)
     of_means = mean(ours.values) - mean(base.values)
     return Cell(text=signed(of_means, PLACES), mean=of_means, num_seeds=ours.num_seeds)
 
@@ -190,9 +182,7 @@ def _notes(
         found = "; ".join(f"{labels[name]} {' and '.join(sorted(texts))}" for name, texts in shared.text.items())
         several = any(len(texts) > 1 for texts in shared.text.values())
         notes.append(f"{'Caution, several texts: identity' if several else 'Identity'} of {'/'.join(SPLITS)}: {found}.")
-    for metric, signatures in shared.signatures.items():
-        text = f"{METRICS[metric].label}: {'; '.join(sorted(signatures))}"
-        notes.append(text if len(signatures) == 1 else f"Caution, scored in different ways: {text}")
+    notes += shared.signature_notes()
     perfect = [
         f"{METRICS[metric].label} {', '.join(f'{labels[name]} {half_up(value, 1)}' for name, value in of.items())}"
         for metric, of in shared.ceilings.items()
@@ -280,7 +270,7 @@ class ScoreTable(ComparedTableSpec):
         baseline_label = next((row.label for row in self.rows if row.method == self.baseline), self.baseline_label)
         chosen, choices = choose_best(self.rows)
         spec = self.model_copy(update={"rows": chosen, "notes": (*choices, *self.notes)})
-        significance = _significance(spec)
+        significance: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
         headers, reasons, rows = _headers(spec), Reasons(), []
         shared = SharedConditions(spec.columns, spec.metrics, spec.split)
         measured = [measure(row, shared) for row in spec.rows]
@@ -305,9 +295,8 @@ class ScoreTable(ComparedTableSpec):
             texts = (*_external(spec, row, numbers), *_absent(spec, row, numbers))
             texts += _own_domains(spec.metrics[0], row, numbers, base, baseline_label or spec.baseline)
             marks = [reasons.mark(text) for text in texts]
-            runs = tuple(RowRun(seed=r.seed, folder=_folder(part, r)) for part in row.parts for r in sorted_runs(part))
-            about = {"group": row.group, "label": row.label, "method": row.method, "runs": runs, "marks": tuple(marks)}
-            rows.append(GridRow(cells=tuple(cells), **about))
+            about = {"group": row.group, "label": row.label, "method": row.method, "marks": tuple(marks)}
+            rows.append(GridRow(cells=tuple(cells), runs=row_runs(row), **about))
         rows = mark_best(rows, headers)
         grid = Grid(
             kind="scores",
@@ -325,35 +314,6 @@ class ScoreTable(ComparedTableSpec):
             test_sentences=tuple((name, count) for name, (count, _) in shared.sentences.items()),
         )
         return annotate(grid, spec.margin)
-
-
-def _significance(spec: ScoreTable) -> dict[str, Any]:
-    """Return the tests; empty if there are none.
-
-    Raises:
-        DataError: they compare with another baseline, or one has no verdict (a mean delta and a p-value alone do not
-            show that every seed agrees).
-    """
-    found: dict[str, Any] = read_json(spec.significance) if spec.significance else {}
-    if found and spec.baseline is not None and found.get("baseline") != spec.baseline:
-        raise DataError(
-            f"{spec.significance}: tested against {found.get('baseline')!r}, expected {spec.baseline!r}; "
-            "run the test again"
-        )
-    for system, domains in found.get("systems", {}).items():
-        for domain, metrics in domains.items():
-            for metric, tested in metrics.items():
-                if tested.get("verdict", "") not in ("better", "worse", None):
-                    raise DataError(
-                        f"{spec.significance}: {metric} of {system} on {domain} has no verdict; expected better, "
-                        "worse or null; run the test again"
-                    )
-    return found
-
-
-def _folder(row: ScoreRow, run: ScoreRun) -> str:
-    """Return the folder of a run, or that of the translations if the system is not trained here."""
-    return (run.scores.parent if row.external else run.scores.parent.parent).as_posix()
 
 
 def _external(spec: ScoreTable, row: ScoreRow, numbers: Numbers) -> list[str]:

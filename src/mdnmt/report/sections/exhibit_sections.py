@@ -27,7 +27,6 @@ class TableSection:
 
     id: str
     title: str
-    caption: str
     missing: str | None
     files: str = ""  # the same table in other formats
     grid: Grid | None = None
@@ -65,13 +64,12 @@ def table(given: ReportTable, links: Mapping[str, str]) -> TableSection:
         DataError: its file was not written by `mdnmt exhibit`.
     """
     if not given.data.is_file():
-        return TableSection(given.id, given.full_title, given.caption, given.missing or NOT_MADE)
+        return TableSection(given.id, given.full_title, given.missing or NOT_MADE)
     grid = read_grid(given.data)
     grid = grid.model_copy(update={"rows": tuple(_with_runs(row, given.runs) for row in grid.rows)})
     return TableSection(
         id=given.id,
         title=grid.full_title,
-        caption=given.caption,
         missing=None,
         files=given.data.with_suffix(".*").as_posix(),
         grid=grid,
@@ -103,7 +101,7 @@ def figure(given: ReportFigure, links: Mapping[str, str]) -> FigureSection:
         caption=" ".join([given.caption, *of_report(given.runs, given.numbers)]),
         missing=given.missing or reason,
         source=f"data:image/png;base64,{base64.b64encode(data).decode('ascii')}",
-        alt=given.alt or words or title,
+        alt=words or title,
         width=picture.width // 2,
         height=picture.height // 2,
         runs=_runs(given.runs, links),

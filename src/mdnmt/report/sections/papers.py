@@ -7,14 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from mdnmt.errors import DataError
-from mdnmt.exhibits.grid import Grid, tally
+from mdnmt.exhibits.grid import Grid, read_written, tally
 from mdnmt.numbers.verdicts import NOT_AVAILABLE, VERDICTS
 from mdnmt.numbers.verdicts import NOT_MADE as NO_NUMBER
 from mdnmt.report.contents import ReportExhibit, ReportPaper
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number
-from mdnmt.report.sections import audit as audit_section
-from mdnmt.report.sections import claims as claims_section
 from mdnmt.report.sections.exhibit_sections import NOT_MADE, Item, TableSection
+from mdnmt.report.sections.statements import audit_tables, claim_table
+from mdnmt.statements.audit.finding import AuditResult, Status
+from mdnmt.statements.claims.outcome import Outcome, Outcomes, count_verdicts, read_outcomes
 
 NOT_SHOWN = "not part of this study"
 WIDE = frozenset({"Paper"})
@@ -41,12 +42,13 @@ class Section:
     tables: tuple[int, int]  # on the page, in the paper
     figures: tuple[int, int]
     cells: dict[str, int]  # verdict, not made, not available -> published cells
-    claims: claims_section.Claims | None
+    claims: Outcomes | None
+    claim_counts: dict[str, int]  # verdict -> how many of its claims
     claims_missing: str | None
-    shown_claims: list[claims_section.ClaimSection]
-    audit: audit_section.Audit | None
+    shown_claims: list[tuple[Outcome, PlainTable | None]]  # with the numbers of its comparisons
+    audit: AuditResult | None  # of the paper alone
     audit_missing: str | None
-    audit_tables: list[tuple[audit_section.Status, PlainTable]]
+    audit_tables: list[tuple[Status, PlainTable]]
 
     @property
     def published(self) -> int:
@@ -74,11 +76,10 @@ def section(paper: ReportPaper, items: Mapping[str, Item], *, partial: bool = Fa
     claims = None
     if paper.claims is not None and paper.claims.is_file():
         with suppress(*([DataError] if partial else [])):
-            claims = claims_section.read_claims(paper.claims)
-    audit_file = paper.audit
-    audit = (
-        audit_section.read_audit(audit_file, paper.name) if audit_file is not None and audit_file.is_file() else None
-    )
+            claims = read_outcomes(paper.claims)
+    audit = None
+    if paper.audit is not None and paper.audit.is_file():
+        audit = read_written(paper.audit, AuditResult, "what `mdnmt audit --json` writes").of(paper.name)
     return Section(
         name=paper.name,
         title=paper.title,
@@ -89,11 +90,12 @@ def section(paper: ReportPaper, items: Mapping[str, Item], *, partial: bool = Fa
         figures=_share(paper.items, items, "figure"),
         cells=tally(_grids_of_test_text(shown)),
         claims=claims,
+        claim_counts=count_verdicts(claims.outcomes if claims is not None else ()),
         claims_missing=None if claims is not None else NOT_MADE if paper.claims is not None else None,
-        shown_claims=claims_section.claim_sections(claims) if claims is not None else [],
+        shown_claims=[(one, claim_table(one)) for one in claims.outcomes] if claims is not None else [],
         audit=audit,
         audit_missing=None if audit is not None else NOT_MADE if paper.audit is not None else None,
-        audit_tables=audit_section.tables(audit) if audit is not None else [],
+        audit_tables=audit_tables(audit) if audit is not None else [],
     )
 
 
@@ -133,7 +135,7 @@ def rebuilt(sections: Iterable[Section]) -> PlainTable:
     for one in sections:
         decided = None
         if one.claims is not None:
-            counts = one.claims.counts
+            counts = one.claim_counts
             decided = counts["reproduced"] + counts["not reproduced"], sum(counts.values())
         rows.append(
             [
@@ -158,6 +160,6 @@ def verdicts(sections: Iterable[Section]) -> PlainTable:
             counts = [number(one.cells[kind]) for kind in (*VERDICTS, NO_NUMBER)]
             rows.append([name, Entry("numbers"), *counts])
         if one.claims is not None:
-            counts = [number(one.claims.counts[verdict]) for verdict in VERDICTS]
+            counts = [number(one.claim_counts[verdict]) for verdict in VERDICTS]
             rows.append([name, Entry("claims"), *counts, Entry(NONE)])
     return PlainTable("Verdicts", headers, rows, [False, False] + [True] * (len(headers) - 2), WIDE)

@@ -14,10 +14,10 @@ from mdnmt.energy import attempts_energy
 from mdnmt.fsio import read_lines
 from mdnmt.numbers.rounding import duration, half_up
 from mdnmt.report.contents import ReportTask
-from mdnmt.report.plain_tables import NONE, Entry, any_number, number, optional_json
+from mdnmt.report.plain_tables import Entry, any_number, number, optional_json
 from mdnmt.report.sample_translations import Sample
 from mdnmt.report.sections.curve import Curve, read_curves
-from mdnmt.report.sections.runs import RunRecord, anchor, data_fingerprint
+from mdnmt.report.sections.runs import RunRecord, anchor
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,17 @@ def detail(
     """
     run = record.made or {}
     labels = {column.name: column.label for column in task.domains} if task else {}
-    test = Path(record.line["test_dir"]) if record.line.get("test_dir") else None
-    scores = optional_json(test / "scores.json") if test else None
+    test = Path(record.line["test_dir"])
+    scores = optional_json(test / "scores.json")
     # Each COMET file has a file with the scores of its sentences beside it, `comet-*.segments.json`.
     named = ("comet-????????", *ON_REQUEST)
-    others = [path for name in named for path in sorted(test.glob(f"{name}.json"))] if test else []
+    others = [path for name in named for path in sorted(test.glob(f"{name}.json"))]
     mean = ((scores or {}).get("mean") or {}).get("bleu")
-    fingerprint = str(run.get("fingerprint") or record.line.get("fingerprint", ""))
-    about = [record.line.get("task", ""), fingerprint, f"mean BLEU {half_up(mean, 2)}" if mean is not None else ""]
+    about = [
+        record.line["task"],
+        record.line["fingerprint"],
+        f"mean BLEU {half_up(mean, 2)}" if mean is not None else "",
+    ]
     return RunDetail(
         anchor=anchor(record.folder),
         name=record.name,
@@ -101,7 +104,7 @@ def detail(
             *_made_by(run, software),
         ],
         curves=read_curves(Path(record.folder) / "curves.tsv"),
-        outputs=_outputs(test, task, samples, labels) if test and task else [],
+        outputs=_outputs(test, task, samples, labels) if task else [],
         target_lang=task.target_lang if task else "",
     )
 
@@ -121,8 +124,8 @@ def _what(
     text = ", ".join(labels.get(name, name) for name in domains)
     if text:
         yield "Trained on", Entry(text)
-    yield "Seed", Entry(str(run.get("seed", record.line.get("seed", NONE))))
-    yield "Data", Entry(data_fingerprint(run), code=True, link=f"#task-{task.name}" if task else "")
+    yield "Seed", Entry(record.line["seed"])
+    yield "Data", Entry(run["spec"]["task_fingerprint"], code=True, link=f"#task-{task.name}" if task else "")
     if spec.get("builder"):
         yield "Model", Entry(f"{spec['builder']}: {options(spec.get('architecture') or {})}")
     if spec.get("training"):

@@ -12,8 +12,7 @@ from mdnmt.config.audit import AuditConfig, Check, Gains, Noted, Sweep
 from mdnmt.errors import ConfigError
 from mdnmt.statements.audit import comparisons, differences
 from mdnmt.statements.audit.cells import readable, split_cell
-from mdnmt.statements.audit.check_result import CheckResult
-from mdnmt.statements.audit.finding import AuditResult, Checked, Finding
+from mdnmt.statements.audit.finding import AuditResult, Checked, CheckResult, Finding, Status
 from mdnmt.statements.audit.printed_tables import AuditInput
 from mdnmt.statements.audit.sweeps import SWEEPS, CheckedNumber
 
@@ -47,8 +46,11 @@ def audit(inputs: AuditInput) -> AuditResult:
             outcome = _check_function(check)(inputs, paper, check)
             compared[check.kind] += outcome.compared
             agreed[check.kind] += outcome.agreed
-            findings.append(_of_check(paper, check, outcome))
-        findings += [_of_noted(paper, entry) for entry in config.noted]
+            status: Status = "consistent" if outcome.agrees else "inconsistent"
+            findings.append(_of_list(paper, check, outcome.recomputed, status, check.comment))
+        for entry in config.noted:
+            comment = " ".join(part for part in (entry.comment, f"Not computed: {entry.why}") if part)
+            findings.append(_of_list(paper, entry, None, "noted", comment))
         checked += [
             Checked(paper=paper, kind=kind, compared=compared[kind], agreed=agreed[kind])
             for kind in compared
@@ -136,31 +138,16 @@ def _unnamed(paper: str, kind: str, hit: CheckedNumber) -> Finding:
     )
 
 
-def _of_check(paper: str, check: Check, outcome: CheckResult) -> Finding:
-    return Finding(
-        id=check.id,
-        paper=paper,
-        where=check.where,
-        kind=check.kind,
-        printed=check.printed,
-        recomputed=outcome.recomputed,
-        status="consistent" if outcome.agrees else "inconsistent",
-        computed=True,
-        ours=check.ours,
-        comment=check.comment,
-    )
-
-
-def _of_noted(paper: str, entry: Noted) -> Finding:
+def _of_list(paper: str, entry: Check | Noted, recomputed: str | None, status: Status, comment: str) -> Finding:
     return Finding(
         id=entry.id,
         paper=paper,
         where=entry.where,
         kind=entry.kind,
         printed=entry.printed,
-        recomputed=None,
-        status="noted",
-        computed=False,
+        recomputed=recomputed,
+        status=status,
+        computed=status != "noted",
         ours=entry.ours,
-        comment=" ".join(part for part in (entry.comment, f"Not computed: {entry.why}") if part),
+        comment=comment,
     )

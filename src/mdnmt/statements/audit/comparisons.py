@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from mdnmt.config.audit import Distance, Names, Order, SameRow
 from mdnmt.statements.audit.cells import other_paper, readable_measure, split_measure
-from mdnmt.statements.audit.check_result import CheckResult
+from mdnmt.statements.audit.finding import CheckResult
 from mdnmt.statements.audit.printed_numbers import mean, show
 from mdnmt.statements.audit.printed_tables import AuditInput
 

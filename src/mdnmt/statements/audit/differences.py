@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from mdnmt.config.audit import Difference, GainList, Gains, Range, Stated
 from mdnmt.statements.audit.cells import readable_measure
-from mdnmt.statements.audit.check_result import CheckResult
+from mdnmt.statements.audit.finding import CheckResult
 from mdnmt.statements.audit.printed_numbers import mean, rounded, show, show_signed, unit_of
 from mdnmt.statements.audit.printed_tables import AuditInput
 from mdnmt.statements.audit.sweeps import CheckedNumber

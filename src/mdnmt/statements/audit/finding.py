@@ -1,7 +1,8 @@
-"""The result of the audit: findings, and how many comparisons were made."""
+"""The result of a check, and of the whole audit: findings, and how many comparisons were made."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -9,6 +10,26 @@ from pydantic import Field
 from mdnmt.config.base import Frozen
 
 Status = Literal["inconsistent", "consistent", "noted"]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of one check.
+
+    Attributes:
+        recomputed: what came out, in words.
+        compared: single comparisons that were made.
+        agreed: those of them that hold.
+    """
+
+    recomputed: str
+    compared: int
+    agreed: int
+
+    @property
+    def agrees(self) -> bool:
+        """Say whether everything holds."""
+        return self.agreed == self.compared
 
 
 class Finding(Frozen):
@@ -35,13 +56,31 @@ class Checked(Frozen):
     agreed: int
 
 
-class AuditResult(Frozen):
-    """The audit of some papers."""
+class AuditResult(Frozen, extra="ignore"):
+    """The audit of some papers; what `mdnmt audit --json` writes also says which code made it."""
 
     papers: tuple[str, ...]
     findings: tuple[Finding, ...]
     checked: tuple[Checked, ...]
 
-    def of(self, paper: str) -> tuple[Finding, ...]:
-        """Return the findings of a paper."""
-        return tuple(finding for finding in self.findings if finding.paper == paper)
+    def of(self, paper: str) -> AuditResult:
+        """Return the audit of one paper."""
+        return AuditResult(
+            papers=(paper,),
+            findings=tuple(finding for finding in self.findings if finding.paper == paper),
+            checked=tuple(one for one in self.checked if one.paper == paper),
+        )
+
+    def count(self, status: Status) -> int:
+        """Return how many findings have a status."""
+        return sum(finding.status == status for finding in self.findings)
+
+    @property
+    def compared(self) -> int:
+        """Return how many single comparisons were made."""
+        return sum(one.compared for one in self.checked)
+
+    @property
+    def agreed(self) -> int:
+        """Return how many of them agreed with the print."""
+        return sum(one.agreed for one in self.checked)

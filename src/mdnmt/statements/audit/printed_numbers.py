@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
 
 from mdnmt.config.published import PublishedNumber
-
-SCALES = {"k": Decimal(1000), "m": Decimal(1_000_000)}
+from mdnmt.numbers.rounding import last_digit
 
 
 def exact(value: float) -> Decimal:
@@ -18,10 +16,7 @@ def exact(value: float) -> Decimal:
 
 def unit(raw: str) -> Decimal:
     """Return what one step of the last printed digit is worth: 0.01 for `22.45`, 1000 for `184K`, 1 for `14,942`."""
-    found = re.search(r"\d[\d,]*(?:\.(\d+))?\s*([kKM]?)", raw)
-    if found is None:
-        return Decimal(1)
-    return SCALES.get(found[2].lower(), Decimal(1)).scaleb(-len(found[1] or ""))
+    return last_digit(raw) or Decimal(1)
 
 
 def rounded(value: Decimal, to: Decimal) -> Decimal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mdnmt.errors import DataError
 from mdnmt.statements.audit.finding import AuditResult, Finding, Status
@@ -39,15 +39,12 @@ TITLES: dict[Status, str] = {
 }
 
 
-def counts(findings: Iterable[Finding]) -> dict[Status, int]:
-    """Return how many findings have each status."""
-    listed = list(findings)
-    return {status: sum(finding.status == status for finding in listed) for status in TITLES}
-
-
 def markdown(result: AuditResult) -> str:
     """Return the tables of docs/audit.md."""
-    return "\n".join([*_overview(result), *(line for paper in result.papers for line in _paper(result, paper))]) + "\n"
+    return (
+        "\n".join([*_overview(result), *(line for paper in result.papers for line in _paper(paper, result.of(paper)))])
+        + "\n"
+    )
 
 
 def into_page(page: str, tables: str, name: str) -> str:
@@ -70,19 +67,16 @@ def _overview(result: AuditResult) -> Iterator[str]:
         cells = [done.get((paper, kind)) for paper in result.papers]
         if any(cells):
             yield f"| {title} | {' | '.join(f'{cell.agreed} of {cell.compared}' if cell else '' for cell in cells)} |"
-    sums = [[checked for checked in result.checked if checked.paper == paper] for paper in result.papers]
-    total = [f"{sum(one.agreed for one in of)} of {sum(one.compared for one in of)}" for of in sums]
+    total = [f"{of.agreed} of {of.compared}" for of in map(result.of, result.papers)]
     yield f"| **agree, in all** | {' | '.join(total)} |"
     yield from ("", f"{OURS} {FOUND_HERE}.")
 
 
-def _paper(result: AuditResult, paper: str) -> Iterator[str]:
-    findings = result.of(paper)
-    number = counts(findings)
+def _paper(paper: str, audit: AuditResult) -> Iterator[str]:
     yield from ("", f"### {paper}", "")
-    yield "; ".join(f"{title[:1].lower()}{title[1:]}: {number[status]}" for status, title in TITLES.items()) + "."
+    yield "; ".join(f"{title[:1].lower()}{title[1:]}: {audit.count(status)}" for status, title in TITLES.items()) + "."
     for status, title in TITLES.items():
-        chosen = [finding for finding in findings if finding.status == status]
+        chosen = [finding for finding in audit.findings if finding.status == status]
         if chosen:
             recomputed = status != "noted"
             yield from ("", f"**{title}**", "")
@@ -102,13 +96,11 @@ def text(result: AuditResult, width: int) -> str:
     """Return the audit for a terminal of that width."""
     lines: list[str] = []
     for paper in result.papers:
-        findings = result.of(paper)
-        number = counts(findings)
-        compared = sum(checked.compared for checked in result.checked if checked.paper == paper)
-        by_status = ", ".join(f"{number[status]} {status}" for status in TITLES)
-        lines += [f"{paper}: {by_status}; {compared} comparisons", ""]
+        audit = result.of(paper)
+        by_status = ", ".join(f"{audit.count(status)} {status}" for status in TITLES)
+        lines += [f"{paper}: {by_status}; {audit.compared} comparisons", ""]
         for status in TITLES:
-            for finding in findings:
+            for finding in audit.findings:
                 if finding.status == status:
                     lines += _lines(finding, width)
         lines.append("")

@@ -11,8 +11,8 @@ from pathlib import Path
 from mdnmt.config.loader import did_you_mean
 from mdnmt.errors import DataError
 from mdnmt.statements.audit.printed_numbers import unit
+from mdnmt.statements.audit.sweeps import AVERAGE_COLUMNS
 
-AVERAGES = ("avg", "avg.", "average", "mean")
 DIFFERENCE = re.compile(r"(?:Δ|delta\b|diff\b\.?)\s*", re.IGNORECASE)
 LOWER_IS_BETTER = ("ter", "wer", "cer", "ppl", "perplexity", "loss")
 NOTHING = ("", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "n/a")
@@ -122,7 +122,7 @@ def _header(cells: list[str], metric: str, where: str) -> tuple[Column, ...]:
         label = label if slash else name
         bare = DIFFERENCE.sub("", label, count=1)
         is_difference = bare != label
-        columns.append(Column(name, given if slash else metric, bare.lower() in AVERAGES, is_difference))
+        columns.append(Column(name, given if slash else metric, bare.lower() in AVERAGE_COLUMNS, is_difference))
     return tuple(columns)
 
 

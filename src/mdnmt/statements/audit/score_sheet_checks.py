@@ -7,7 +7,6 @@ compared with the interval of all values that the printed scores allow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 
 from mdnmt.statements.audit.printed_numbers import mean, show, show_signed
@@ -105,16 +104,8 @@ CHECKS: dict[str, tuple[str, Callable[[ScoreSheet], Iterator[CheckedNumber]]]] =
 }
 
 
-@dataclass(frozen=True)
-class Point:
-    """One of the four questions of Marie et al. (2021); `answer` is yes, no, or that the file does not say."""
-
-    question: str
-    answer: str
-
-
-def four_points(sheet: ScoreSheet) -> list[Point]:
-    """Return the questions of Marie et al. (2021, "Scientific Credibility of Machine Translation Research").
+def four_points(sheet: ScoreSheet) -> dict[str, str]:
+    """Return the questions of Marie et al. (2021, "Scientific Credibility of Machine Translation Research"), answered.
 
     All four are asked so that "yes" is good.
     """
@@ -124,24 +115,18 @@ def four_points(sheet: ScoreSheet) -> list[Point]:
     copied = sheet.about.get("copied", "")
     same = sheet.about.get("same data", "")
     starred = any(cell.star for cells in sheet.rows.values() for cell in cells.values())
-    return [
-        Point(
-            "A metric besides BLEU, or people?",
+    return {
+        "A metric besides BLEU, or people?":
             f"yes: {', '.join(others)}" if others
             else _text_or_hint(sheet.about.get("better metric", ""), "better metric"),
-        ),
-        Point(
-            "Tested for significance?",
+        "Tested for significance?":
             ("no" if tested.lower() in ("no", "none") else f"yes: {tested}") if tested
             else "stars, but the file does not say which test (`# test:`)" if starred else _text_or_hint("", "test"),
-        ),
-        Point(
-            "All scores computed for this paper?",
+        "All scores computed for this paper?":
             ("yes" if copied.lower() in ("no", "none") else f"no, copied: {copied}") if copied
             else _text_or_hint("", "copied"),
-        ),
-        Point("Compared systems trained and tested on the same data?", _text_or_hint(same, "same data")),
-    ]  # fmt: skip
+        "Compared systems trained and tested on the same data?": _text_or_hint(same, "same data"),
+    }  # fmt: skip
 
 
 def _text_or_hint(text: str, key: str) -> str:
@@ -162,7 +147,7 @@ def report(sheet: ScoreSheet) -> str:
             f"  {name:<11} {one.cell}: printed {one.printed}, recomputed {one.recomputed}. {one.comment}".rstrip()
         )
     lines += ["", "Marie et al. (2021)"]
-    lines += [f"  {point.question} {point.answer}" for point in four_points(sheet)]
+    lines += [f"  {question} {answer}" for question, answer in four_points(sheet).items()]
     return "\n".join(lines) + "\n"
 
 
@@ -176,5 +161,9 @@ def as_json(sheet: ScoreSheet) -> dict[str, object]:
         for name, (_, check) in CHECKS.items()
         for one in check(sheet)
     ]  # fmt: skip
-    points = {point.question: point.answer for point in four_points(sheet)}
-    return {"title": sheet.about.get("title", ""), "baseline": sheet.baseline, "compared": found, "marie2021": points}
+    return {
+        "title": sheet.about.get("title", ""),
+        "baseline": sheet.baseline,
+        "compared": found,
+        "marie2021": four_points(sheet),
+    }

@@ -10,7 +10,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.meta_device import on_meta_device
 from mdnmt.models.balance_loss import impact_factor
 from mdnmt.statements.audit.cells import split_cell
-from mdnmt.statements.audit.check_result import CheckResult
+from mdnmt.statements.audit.finding import CheckResult
 from mdnmt.statements.audit.printed_numbers import exact, millions, rounded, show, unit
 from mdnmt.statements.audit.printed_tables import AuditInput
 

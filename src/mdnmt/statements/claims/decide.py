@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from mdnmt import plugins
 from mdnmt.config.claim_rule import Needed, Rule
 from mdnmt.config.claims import Claim, needs
-from mdnmt.numbers.verdicts import MIN_SEEDS, VERDICTS, Verdict
+from mdnmt.numbers.verdicts import MIN_SEEDS, Verdict
 from mdnmt.plugin_kinds import CLAIM_RULE
 from mdnmt.statements.claims.evidence import Evidence
-from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes
+from mdnmt.statements.claims.outcome import Comparison, Outcome, Outcomes, count_verdicts
 from mdnmt.statements.claims.seed_samples import ALPHA
 from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.statements.claims.wording import claim_words, title_of
@@ -122,8 +122,7 @@ def decide(spec: ClaimsSpec) -> Outcomes:
     """
     evidence = Evidence(spec)
     outcomes = tuple(_outcome(name, claim, evidence) for name, claim in spec.claims.items())
-    counts = {verdict: sum(one.verdict == verdict for one in outcomes) for verdict in VERDICTS}
-    return Outcomes(paper=spec.paper, title=spec.title, counts=counts, outcomes=outcomes)
+    return Outcomes(paper=spec.paper, title=spec.title, counts=count_verdicts(outcomes), outcomes=outcomes)
 
 
 def _outcome(name: str, claim: Claim, evidence: Evidence) -> Outcome:

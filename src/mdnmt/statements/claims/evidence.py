@@ -8,13 +8,11 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from mdnmt.config.claim_rule import Bound
-from mdnmt.errors import DataError
-from mdnmt.exhibits.grid import Cell, Grid, GridRow, read_grid
+from mdnmt.exhibits.grid import Cell, Grid, GridRow, read_grid, read_written
 from mdnmt.exhibits.seed_scores import AVERAGE, DEVELOPMENT
-from mdnmt.fsio import read_json
 from mdnmt.statements.claims.outcome import Comparison
 from mdnmt.statements.claims.seed_samples import Sample, of_values
 from mdnmt.statements.claims.spec import ClaimsSpec
@@ -240,8 +238,4 @@ def read_measures(path: Path) -> tuple[Measure, ...]:
     Raises:
         DataError: the file is not what `mdnmt exhibit` writes.
     """
-    try:
-        return FigureFile.model_validate(read_json(path)).measures
-    except (OSError, ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path}: expected the numbers of a figure by `mdnmt exhibit`, found: {reason}") from error
+    return read_written(path, FigureFile, "the numbers of a figure by `mdnmt exhibit`").measures

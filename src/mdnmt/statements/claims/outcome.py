@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from mdnmt.config.base import Frozen
-from mdnmt.exhibits.grid import Provenance
-from mdnmt.fsio import read_json
-from mdnmt.numbers.verdicts import Verdict
+from mdnmt.exhibits.grid import Provenance, read_written
+from mdnmt.numbers.verdicts import VERDICTS, Verdict
 
 
 class Comparison(Frozen):
@@ -61,6 +61,15 @@ class Outcomes(Frozen):
     made: Provenance | None = None
 
 
+def count_verdicts(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """Return verdict -> how many claims, in the order of `VERDICTS`."""
+    return {verdict: sum(one.verdict == verdict for one in outcomes) for verdict in VERDICTS}
+
+
 def read_outcomes(path: Path) -> Outcomes:
-    """Return the outcomes from the file that `mdnmt exhibit` wrote."""
-    return Outcomes.model_validate(read_json(path))
+    """Return the outcomes in a file that `mdnmt exhibit` wrote.
+
+    Raises:
+        DataError: the file is not such output.
+    """
+    return read_written(path, Outcomes, "what `mdnmt exhibit` writes")
