@@ -2,7 +2,8 @@
 
 A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
 `manifest.json`, which lists their sha256. Translations from elsewhere are in `external/`, under the folder that the
-study names. Pulled files are verified in a temporary folder, then renamed into place.
+study names. A campaign on another machine leaves its results without weights, in zip files. Pulled files are verified
+in a temporary folder, then renamed into place.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from mdnmt.config.corpus_source import HttpSource
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import load_study
 from mdnmt.corpora.corpus_spec import FileSpec
+from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.providers.http import download
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.exchange.bundle import RUNS
+from mdnmt.exchange.bundle import KEPT, RUNS, UNPACKED_BYTES_MAX
+from mdnmt.exchange.campaign_results import PARTS_MAX
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
 from mdnmt.paths import RunPaths
@@ -42,6 +45,7 @@ _SENT = re.compile(
     r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
     rf"|segmentation/{_NAME}|code/(\w[\w.+-]*/)*\w[\w.+-]*|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
 )
+_MEMBER = re.compile(rf"{RUNS}/(?P<run>{_ADDRESS.pattern})/(?P<file>.+)")  # of a part of a campaign
 _TRANSLATIONS = re.compile(r"hyp\.[^./]+\.(txt|tsv)")
 _WEIGHTS = {"model.safetensors": "model_sha256", "alternative.safetensors": "alternative_sha256"}
 _MANIFEST_BYTES_MAX = 10_000_000
@@ -150,6 +154,38 @@ def pull(store: str, results: Path, address: str) -> bool:
         verify_run(new, address, list(files))
         move(new, target)
     return True
+
+
+def take_in(part: Path, results: Path) -> dict[str, str]:
+    """Move the runs in a zip file of `mdnmt campaign` into the results; return address -> what was done with it.
+
+    A run whose weights or trained part are here already stays as it is.
+
+    Raises:
+        DataError: it is no such part, or a run in it was altered.
+    """
+    said = dict[str, str]()
+    with open_archive(part, PARTS_MAX * UNPACKED_BYTES_MAX) as archive, partial_folder(results / ".pulled") as new:
+        members = dict[str, list[str]]()
+        for name in archive.names():
+            found = _MEMBER.fullmatch(name)
+            if found is None or not KEPT.fullmatch(found["file"]):
+                raise DataError(f"{part}: refused, its member {name!r} is no result of a run")
+            members.setdefault(found["run"], []).append(found["file"])
+        for run, names in members.items():
+            target = results / RUNS / run
+            if target.exists() and not RunPaths(target).has_no_weights:
+                done = RunPaths(target).is_finished
+                said[run] = "is here already" if done else "is being trained here, or was; remove its folder first"
+                continue
+            folder = new / RUNS / run
+            for name in names:
+                fsio.write_bytes(folder / name, archive.read(f"{RUNS}/{run}/{name}"))
+            verify_run(folder, run, names)
+            fsio.write_text(RunPaths(folder).without_weights, "Trained elsewhere; the weights are not here.\n")
+            move(folder, target)
+            said[run] = "taken in"
+    return said
 
 
 def drop_benchmarks(folder: Path, address: str) -> None:

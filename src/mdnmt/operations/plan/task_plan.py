@@ -33,7 +33,6 @@ class TaskPlan:
     """A task: its corpora, its data, and the work left for them; `pairs` is None if it is not known."""
 
     name: str
-    title: str
     state: State
     missing: str | None
     pairs: int | None
@@ -67,7 +66,6 @@ def _plan(task: Task, places: ResultPaths, corpora: Path, measured: dict[str, tu
     done = state == "done"
     return TaskPlan(
         name=task.name,
-        title=task.config.title,
         state=state,
         missing=task.missing,
         pairs=pairs,

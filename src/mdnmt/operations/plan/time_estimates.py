@@ -121,11 +121,6 @@ def decoding(operations: float, sentences: int, records: dict[str, tuple[float, 
     )
 
 
-def hardware(records: list[TrainingRecord]) -> str:
-    """Return the names of the hardware in the records."""
-    return ", ".join(sorted({record.hardware for record in records}))
-
-
 def kept_sizes(parameters: int, average: int) -> tuple[int, int]:
     """Return the least and the most bytes of a finished run: its weights, and its newest checkpoint.
 
