@@ -264,8 +264,14 @@ def _require_same(folder: Path, files: dict[str, dict[str, Any]], place: str) ->
 
 
 def unbuilt_task(results: Path, address: str) -> Path | None:
-    """Return the folder of a pulled run's task if it is not built here; without it, Snakemake would train again."""
-    record = fsio.read_json(results / RUNS / address / "run.json")
+    """Return the folder of a pulled run's task if it is not built here; without it, Snakemake would train again.
+
+    None: it is built, or the run is not finished here.
+    """
+    path = RunPaths(results / RUNS / address).record
+    if not path.is_file():
+        return None
+    record = fsio.read_json(path)
     folder = results / "tasks" / f"{address.partition('/')[0]}-{record['spec']['task_fingerprint']}"
     return None if (folder / "task.json").is_file() else folder
 
