@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import urllib.parse
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -212,8 +211,7 @@ def pull_external(store: str, folder: str) -> bool:
     is_here = target.is_dir() and any(target.iterdir())
     with partial_folder(target.parent / f"pulled-{target.name}") as part:
         try:
-            fetch = _fetcher(store, place)
-            fetch(MANIFEST, part / MANIFEST, None)
+            _fetch(store, place, MANIFEST, part / MANIFEST)
         except DataError:
             if is_here:
                 return False
@@ -229,13 +227,12 @@ def pull_external(store: str, folder: str) -> bool:
 
 def _take(store: str, place: str, new: Path, kind: str, address: str) -> dict[str, dict[str, Any]]:
     """Copy the files of a place in a store to a new folder, check them against their manifest, and return it."""
-    fetch = _fetcher(store, place)
     new.mkdir(parents=True)
-    fetch(MANIFEST, new / MANIFEST, None)
+    _fetch(store, place, MANIFEST, new / MANIFEST)
     files = _read_manifest(new / MANIFEST, kind, address)
     require_space(new, sum(file["size_bytes"] for file in files.values()), "the files")
     for name, file in files.items():
-        fetch(name, new / name, file)
+        _fetch(store, place, name, new / name, file)
     _check_files(new, files)
     (new / MANIFEST).unlink()
     return files
@@ -344,27 +341,23 @@ def _check_files(folder: Path, files: dict[str, dict[str, Any]]) -> None:
             raise DataError(f"{folder / name}: {difference}; nothing was taken")
 
 
-Fetch = Callable[[str, Path, dict[str, Any] | None], None]
-
-
-def _fetcher(store: str, place: str) -> Fetch:
-    """Return a function that copies a file from a place in a store: (name, target, its manifest entry)."""
+def _fetch(store: str, place: str, name: str, path: Path, known: dict[str, Any] | None = None) -> None:
+    """Copy a file from a place in a store; `known` is its entry in the manifest."""
     scheme = urllib.parse.urlsplit(store).scheme if "://" in store else ""
     if scheme in ("http", "https"):
-        base = f"{store.rstrip('/')}/{urllib.parse.quote(place)}"
-
-        def fetch(name: str, path: Path, known: dict[str, Any] | None) -> None:
-            source = HttpSource(provider="http", urls=(f"{base}/{urllib.parse.quote(name)}",), file=path.name)
-            wanted = FileSpec(name=path.name, **(known or {}))
-            download(source, wanted, path.parent, bytes_max=known["size_bytes"] if known else _MANIFEST_BYTES_MAX)
-
-        return fetch
+        url = f"{store.rstrip('/')}/{urllib.parse.quote(f'{place}/{name}')}"
+        source, wanted = (
+            HttpSource(provider="http", urls=(url,), file=path.name),
+            FileSpec(name=path.name, **known or {}),
+        )
+        download(source, wanted, path.parent, bytes_max=known["size_bytes"] if known else _MANIFEST_BYTES_MAX)
+        return
     if scheme not in ("", "file"):
         raise ConfigError(f"{store}: expected a folder, or an address that begins with file://, http:// or https://")
     folder = Path(urllib.parse.unquote(urllib.parse.urlsplit(store).path) if scheme else store, place)
     if not (folder / MANIFEST).is_file():
         raise DataError(f"{folder}: no {MANIFEST}; expected what mdnmt push put there")
-    return lambda name, path, known: _copy(folder / name, path)
+    _copy(folder / name, path)
 
 
 def _copy(source: Path, target: Path) -> None:
