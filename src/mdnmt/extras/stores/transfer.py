@@ -346,10 +346,8 @@ def _fetch(store: str, place: str, name: str, path: Path, known: dict[str, Any] 
     scheme = urllib.parse.urlsplit(store).scheme if "://" in store else ""
     if scheme in ("http", "https"):
         url = f"{store.rstrip('/')}/{urllib.parse.quote(f'{place}/{name}')}"
-        source, wanted = (
-            HttpSource(provider="http", urls=(url,), file=path.name),
-            FileSpec(name=path.name, **known or {}),
-        )
+        source = HttpSource(provider="http", urls=(url,), file=path.name)
+        wanted = FileSpec(name=path.name, **known or {})
         download(source, wanted, path.parent, bytes_max=known["size_bytes"] if known else _MANIFEST_BYTES_MAX)
         return
     if scheme not in ("", "file"):

@@ -110,16 +110,13 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         "domains:",
     ]
     for one in domains:
+        reader = one.reader.model_dump(mode="json", exclude_defaults=True) if one.reader is not None else None
         valid, test = ("null" if own else held_out(one.pairs) for own in (one.has_valid, one.test_pairs))
         lines += [
             f"  {one.name}:{'':<{max(1, 34 - len(one.name))}}# {one.pairs:,} lines",
             *([f"    # {one.remark}"] if one.remark else []),
             f"    {one.key}: {_quoted(str(one.path))}",
-            *(
-                [f"    reader: {_quoted(one.reader.model_dump(mode='json', exclude_defaults=True))}"]
-                if one.reader is not None
-                else []
-            ),
+            *([f"    reader: {_quoted(reader)}"] if reader is not None else []),
             f"    valid: {valid}",
             f"    test: {test}",
         ]
