@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
         return
     cards = count_visible(device)
     os.environ[SLOTS] = str(-(-at_once // cards) if cards else 1)
-    outcome = run_jobs(
+    made, failed = run_jobs(
         campaign.jobs,
         _verb,
         at_once=at_once,
@@ -76,12 +76,12 @@ def run(args: argparse.Namespace) -> None:
         say=lambda line: print(line, flush=True),
     )
     if is_packed or args.parts is not None:
-        _write_parts(campaign, outcome.done, args.parts or Path("parts"))
-    done = f"{len(outcome.done)} of {len(campaign.jobs)} runs are done"
-    if outcome.failed:
-        run, why = next(iter(outcome.failed.items()))
-        raise DataError(f"{done}, {len(outcome.failed)} failed; the first is {run}: {why}")
-    if len(outcome.done) < len(campaign.jobs):
+        _write_parts(campaign, made, args.parts or Path("parts"))
+    done = f"{len(made)} of {len(campaign.jobs)} runs are done"
+    if failed:
+        run, why = next(iter(failed.items()))
+        raise DataError(f"{done}, {len(failed)} failed; the first is {run}: {why}")
+    if len(made) < len(campaign.jobs):
         raise Interrupted(f"{done}; the others are saved, start the same command again")
     print(f"{done}" if is_packed else f"{done}; now `snakemake --cores all --config study={campaign.study}`")
 

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.errors import ConfigError, MdnmtError
     from mdnmt.fsio import remove_tree
     from mdnmt.operations.snakemake_locks import refuse_running_snakemake
-    from mdnmt.operations.stale_results import find_stale, kept_by_lists
+    from mdnmt.operations.stale_results import find_stale
     from mdnmt.studies.resolve import resolve
     from mdnmt.workspace import config_file, config_files
 
@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> None:
             f"nothing was removed: the folders of {', '.join(broken)} are not known while it cannot be read; fix it, "
             "or move its file out of the folder, and start again"
         )
-    stale = find_stale(studies, args.results, wait=args.yes)
-    for folder in kept_by_lists(studies, args.results):
+    stale, kept = find_stale(studies, args.results, wait=args.yes)
+    for folder in kept:
         print(f"kept: {folder} (a study was started with it, though no configuration names it: other seeds?)")
     if not stale:
         print(f"nothing stale: every task and run in {args.results} is named by one of {', '.join(names)}")

@@ -29,56 +29,45 @@ def run(args: argparse.Namespace) -> None:
         pull,
         pull_external,
         runs_of_study,
+        take_in,
         unbuilt_task,
     )
 
+    unbuilt, failed = set[Path](), 0
+
+    def report(address: str, said: str, *, is_new: bool) -> None:
+        if is_new:
+            drop_benchmarks(args.benchmarks, address)
+        print(f"{address}: {said}", flush=True)
+        if folder := unbuilt_task(args.results, address):
+            unbuilt.add(folder)
+
+    wanted: list[str] = []
     if args.store.endswith(".zip") and "://" not in args.store:
-        _take_in([args.store, *args.runs], args)
-        return
-    addresses = [address_of(name) for name in args.runs]
-    if args.study:
-        # The study cannot be resolved without its translations from elsewhere.
-        for place in external_folders(args.study, args.config_folder):
-            print(f"{place}: {'pulled' if pull_external(args.store, place) else 'is here already'}", flush=True)
-        addresses += runs_of_study(args.study, args.config_folder, args.corpora)
-    if not addresses:
-        raise ConfigError("expected RUN... or --study NAME, found neither")
-    wanted, failed, unbuilt = list(dict.fromkeys(addresses)), 0, set[Path]()
+        for part in (args.store, *args.runs):
+            for address, said in take_in(Path(part), args.results).items():
+                report(address, said, is_new=said == "taken in")
+    else:
+        addresses = [address_of(name) for name in args.runs]
+        if args.study:
+            # The study cannot be resolved without its translations from elsewhere.
+            for place in external_folders(args.study, args.config_folder):
+                print(f"{place}: {'pulled' if pull_external(args.store, place) else 'is here already'}", flush=True)
+            addresses += runs_of_study(args.study, args.config_folder, args.corpora)
+        if not addresses:
+            raise ConfigError("expected RUN... or --study NAME, found neither")
+        wanted = list(dict.fromkeys(addresses))
     for address in wanted:
         try:
             is_new = pull(args.store, args.results, address)
-            if is_new:
-                drop_benchmarks(args.benchmarks, address)
-            print(f"{address}: {'pulled' if is_new else 'is here already'}", flush=True)
-            if folder := unbuilt_task(args.results, address):
-                unbuilt.add(folder)
+            report(address, "pulled" if is_new else "is here already", is_new=is_new)
         except DataError as error:
             failed += 1
             print(f"{address}: not pulled: {error}", flush=True)
-    _say_unbuilt(unbuilt, args.study)
-    if failed:
-        raise DataError(f"{failed} of {len(wanted)} runs were not pulled; the lines above say why")
-
-
-def _take_in(parts: list[str], args: argparse.Namespace) -> None:
-    """Take in the results without weights that `mdnmt campaign` left on another machine."""
-    from mdnmt.extras.stores.campaign_parts import take_in
-    from mdnmt.extras.stores.transfer import drop_benchmarks, unbuilt_task
-
-    unbuilt = set[Path]()
-    for part in parts:
-        for address, said in take_in(Path(part), args.results).items():
-            print(f"{address}: {said}", flush=True)
-            if said == "taken in":
-                drop_benchmarks(args.benchmarks, address)
-            if folder := unbuilt_task(args.results, address):
-                unbuilt.add(folder)
-    _say_unbuilt(unbuilt, args.study)
-
-
-def _say_unbuilt(folders: set[Path], study: str | None) -> None:
-    for folder in sorted(folders):
+    for folder in sorted(unbuilt):
         print(
             f"{folder}: not built here; before the study, start `snakemake --cores all data --config study="
-            f"{study or 'NAME'}`, else Snakemake trains the runs of this task again"
+            f"{args.study or 'NAME'}`, else Snakemake trains the runs of this task again"
         )
+    if failed:
+        raise DataError(f"{failed} of {len(wanted)} runs were not pulled; the lines above say why")

@@ -23,6 +23,7 @@ from mdnmt.methods import build, validate
 from mdnmt.methods.method import Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Ragged, Split
+from mdnmt.train.batches import collate
 from mdnmt.train.layout import why_padded
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.packed_batches import PackedShape, collate_packed
@@ -74,19 +75,7 @@ def ready_to_train(method: Method, num_domains: int) -> Method:
 
 def make_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], domains: Sequence[int]) -> Batch:
     """Return a batch of sentences that end with </s>."""
-    inputs = [[1, *row[:-1]] for row in targets]
-    width = max(map(len, inputs))
-    labels = [(row * width + t, word) for row, words in enumerate(targets) for t, word in enumerate(words)]
-    source_BS, target_BT = _padded(sources), _padded(inputs)
-    return Batch(
-        source_BS=source_BS,
-        source_mask_BS=source_BS != 0,
-        target_BT=target_BT,
-        target_mask_BT=target_BT != 0,
-        label_N=torch.tensor([word for _, word in labels]),
-        label_index_N=torch.tensor([index for index, _ in labels]),
-        domain_B=torch.tensor(domains),
-    )
+    return collate(_split(sources, targets, domains), np.arange(len(domains)), bos=1)
 
 
 def make_packed_batch(
@@ -96,17 +85,14 @@ def make_packed_batch(
     shape: PackedShape = PACKED_SHAPE,
 ) -> Batch:
     """Return the packed batch of the same sentences; the shape leaves room on both sides."""
-
-    def side(rows: Sequence[Sequence[int]]) -> Ragged:
-        return Ragged(np.concatenate(rows).astype(np.int32), np.cumsum([0, *map(len, rows)]))
-
-    split = Split(side(sources), side(targets), np.array(domains, dtype=np.int16))
-    return collate_packed(split, np.arange(len(domains)), shape, bos=1)
+    return collate_packed(_split(sources, targets, domains), np.arange(len(domains)), shape, bos=1)
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows])
+def _split(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], domains: Sequence[int]) -> Split:
+    source, target = (
+        Ragged(np.concatenate(rows).astype(np.int32), np.cumsum([0, *map(len, rows)])) for rows in (sources, targets)
+    )
+    return Split(source, target, np.array(domains, dtype=np.int16))
 
 
 def losses(method: Method, batch: Batch) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from mdnmt.fsio import read_json, read_lines, write_lines
 from mdnmt.studies.label_conditions import translations_of
+from mdnmt.studies.result_paths import result_paths
 from mdnmt.studies.study import Study
 from mdnmt.tasks.task_spec import STAGES
 from mdnmt.train.lease import lease_holders
@@ -27,16 +29,7 @@ class Stale:
     held_by: str | None
 
 
-def kept_by_lists(studies: Iterable[Study], results: Path) -> list[Path]:
-    """Return the runs that only a study's lists name, such as those with seeds from the command line."""
-    studies = list(studies)
-    configured = {folder for study in studies for folder in _configured(study, results)}
-    listed = {folder for study in studies for folder in _made(study, results)} - configured
-    runs = results / "runs"
-    return sorted(path for path in listed if path.parent.parent.parent == runs and path.is_dir())
-
-
-def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -> list[Stale]:
+def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -> tuple[list[Stale], list[Path]]:
     """Return the folders of tasks, stages of their data and runs, and folders in those of runs, that no study names.
 
     A study names the folders of its current configuration and those in its last `runs.tsv` and `started.tsv`, which
@@ -47,18 +40,18 @@ def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -
         studies: the studies as configured now.
         results: folder of results.
         wait: watch leases of other hosts until it is known whether their holders are alive (`mdnmt.train.lease`).
+
+    Returns:
+        The stale folders; and the runs that only a study's lists name, such as those with seeds from the command line.
     """
-    named: set[Path] = set()
+    configured: set[Path] = set()
+    listed: set[Path] = set()
     unknown: set[str] = set()
     for study in studies:
         unknown |= {name for name, task in study.tasks.items() if task.spec is None}
-        named |= {
-            results / "tasks" / stage / address
-            for task in study.tasks.values()
-            for stage, address in task.stages.items()
-        }
-        named |= _configured(study, results) | _made(study, results)
-    found = []
+        configured |= _configured(study, results)
+        listed |= _listed(study, results)
+    named, found = configured | listed, []
     for pattern in ("tasks/*", "runs/*/*/*"):
         for folder in sorted(results.glob(pattern)):
             if _task_of(folder, results) in unknown:
@@ -72,45 +65,39 @@ def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -
             if folder.is_dir() and folder not in named and _made_for(folder) not in unknown:
                 found.append(folder)
     holders = lease_holders([folder / "lease" for folder in found], wait=wait)
-    return [Stale(folder, _size(folder), holder) for folder, holder in zip(found, holders, strict=True)]
+    stale = [Stale(folder, _size(folder), holder) for folder, holder in zip(found, holders, strict=True)]
+    return stale, [folder for folder in sorted(results.glob("runs/*/*/*")) if folder in listed - configured]
 
 
 def _configured(study: Study, results: Path) -> set[Path]:
-    named = set()
+    """Return the folders of a study's current configuration."""
+    places = result_paths(study, results)
+    named = {Path(places.external(output)) for output in study.external}
     for name, task in study.tasks.items():
-        folder = results / "tasks" / f"{name}-{task.fingerprint}"
-        named |= {folder, folder / f"copied-{study.copy_fingerprint(name)}"}
-    for output in study.external:
-        folder = results / "tasks" / f"{output.task}-{study.tasks[output.task].fingerprint}"
-        named.add(folder / f"external-{output.system}-{study.external_fingerprint(output)}")
+        named |= {Path(places.task(name)), Path(places.copied(name))}
+        named |= {Path(places.stage(stage, name)).parent for stage in task.stages}
     for run in study.makeable():
-        folder = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}"
-        named |= {folder, folder / f"analysis-{study.analysis_fingerprint(run)}"}
-        named |= {folder / one.translation(study.decode_fingerprint(one)) for one in translations_of(study, run)}
+        tests = map(places.test, translations_of(study, run))
+        named |= set(map(Path, (places.run(run), places.analysis(run), *tests)))
     return named
 
 
-def _made(study: Study, results: Path) -> set[Path]:
+def _listed(study: Study, results: Path) -> set[Path]:
     """Return the folders that a study's lists name, with the data, analyses and configured translations."""
     tests: dict[tuple[str, str], set[str]] = {}
     for run in study.runs:
         of_row = tests.setdefault((run.task, run.directory), set())
         of_row |= {one.translation(study.decode_fingerprint(one)) for one in translations_of(study, run)}
     named: set[Path] = set()
-    for line in _listed(results / study.name / "runs.tsv") + _listed(results / study.name / STARTED):
-        if line.get("run_dir"):
-            # Paths in the list are relative to the project's folder, the parent of `results`.
-            folder, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
-            named |= {folder, test, *folder.glob("analysis-*"), _data_of(folder, line["task"], results)}
-            named |= {folder / name for name in tests.get((line["task"], line["method"]), ())}
+    for table in (results / study.name / "runs.tsv", results / study.name / STARTED):
+        lines = read_lines(table) if table.is_file() else []
+        for line in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+            if line["run_dir"]:
+                # Paths in the list are relative to the project's folder, the parent of `results`.
+                folder, test = results.parent / line["run_dir"], results.parent / line["test_dir"]
+                named |= {folder, test, *folder.glob("analysis-*"), _data_of(folder, line["task"], results)}
+                named |= {folder / name for name in tests.get((line["task"], line["method"]), ())}
     return named
-
-
-def _listed(table: Path) -> list[dict[str, str]]:
-    if not table.is_file():
-        return []
-    header, *rows = [line.split("\t") for line in read_lines(table)]
-    return [dict(zip(header, row, strict=False)) for row in rows]
 
 
 def list_started(table: Path, rows: Iterable[dict[str, str]]) -> None:

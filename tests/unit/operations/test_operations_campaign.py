@@ -52,23 +52,19 @@ def job(folder: Path, run: str, *, name: str = "write", after: str = "") -> Job:
 def test_jobs_run_once_and_a_start_comes_before_what_starts_from_it(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "child", after="start"), job(tmp_path, "start"), job(tmp_path, "other")]
     said: list[str] = []
-    found = run_jobs(jobs, verb, at_once=3, device="cpu", logs=tmp_path / "logs", say=said.append)
-    assert sorted(found.done) == ["child", "other", "start"] and not found.failed and len(said) == 3
-    assert found.done.index("start") < found.done.index("child")
+    done, failed = run_jobs(jobs, verb, at_once=3, device="cpu", logs=tmp_path / "logs", say=said.append)
+    assert sorted(done) == ["child", "other", "start"] and not failed and len(said) == 3
+    assert done.index("start") < done.index("child")
     log_of(tmp_path / "logs", jobs[2]).unlink()
-    assert run_jobs(jobs, verb, at_once=1, device="cpu", logs=tmp_path / "logs").done == [
-        "child",
-        "start",
-        "other",
-    ]
+    assert run_jobs(jobs, verb, at_once=1, device="cpu", logs=tmp_path / "logs")[0] == ["child", "start", "other"]
     assert not log_of(tmp_path / "logs", jobs[2]).exists(), "a run that is done is not made again"
 
 
 def test_a_failure_stops_only_what_starts_from_it(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "bad", name="fail"), job(tmp_path, "child", after="bad"), job(tmp_path, "good")]
-    found = run_jobs(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", say=lambda line: None)
-    assert found.done == ["good"] and found.failed.keys() == {"bad", "child"}
-    assert "status 3" in found.failed["bad"] and "starts from failed: bad" in found.failed["child"]
+    done, failed = run_jobs(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", say=lambda line: None)
+    assert done == ["good"] and failed.keys() == {"bad", "child"}
+    assert "status 3" in failed["bad"] and "starts from failed: bad" in failed["child"]
     # Without what it needs a device for, a step gets no device.
     assert log_of(tmp_path / "logs", jobs[0]).read_text().split() == ["fail", str(tmp_path / "bad")]
 
@@ -82,8 +78,8 @@ def test_all_jobs_are_asked_to_save_when_the_time_is_up_or_somebody_stops(tmp_pa
         waiting.start()
     started = time.monotonic()
     seconds = 15 if how == "deadline" else None
-    found = run_jobs(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", seconds=seconds)
-    assert found.is_stopped and not found.done and not found.failed and time.monotonic() - started < 50
+    done, failed = run_jobs(jobs, verb, at_once=2, device="cpu", logs=tmp_path / "logs", seconds=seconds)
+    assert not done and not failed and time.monotonic() - started < 50
 
 
 def _press_ctrl_c(files: list[Path]) -> None:

@@ -15,13 +15,13 @@ from rich.console import Console
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
 from mdnmt.cli import main
+from mdnmt.operations.progress import failures
 from mdnmt.operations.progress.display import Display
 from mdnmt.operations.progress.failures import explain, last_lines, likely_cause
 from mdnmt.operations.progress.stages import STAGES, Progress
 from snakemake_logger_plugin_mdnmt import LogHandler
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "troubleshooting.md"
 RUN = {"task": "demo", "method": "mixed", "seed": "1", "fp": "01234567"}
 
 
@@ -51,7 +51,7 @@ def test_every_rule_of_the_workflow_belongs_to_one_stage() -> None:
     ],
 )
 def test_the_page_explains_a_line(line: str, expected: str | None) -> None:
-    advice = likely_cause(["an older line", line], PAGE)
+    advice = likely_cause(["an older line", line])
     assert advice is None if expected is None else advice is not None and advice.startswith(expected)
 
 
@@ -61,10 +61,10 @@ def test_an_explanation_has_the_end_of_the_log_its_cause_and_the_next_command(tm
         "".join(f"line {number}\n\n" for number in range(9)) + "x.fr:701: the byte 0xff is not UTF-8; mend\n"
     )
     assert last_lines(log, 2) == ["line 8", "x.fr:701: the byte 0xff is not UTF-8; mend"]
-    lines = explain("Training", [str(log)], "mdnmt run mine", PAGE)
+    lines = explain("Training", [str(log)], "mdnmt run mine")
     assert lines[:2] == ["FAILED: Training", f"  log: {log}"]
     assert "`mdnmt doctor`" in lines[-2] and lines[-1] == "  to continue: mdnmt run mine"
-    assert explain("Training", [str(tmp_path / "none.log")], "c", tmp_path / "no.md")[1].endswith("none.log")
+    assert explain("Training", [str(tmp_path / "none.log")], "c")[1].endswith("none.log")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_an_explanation_has_the_end_of_the_log_its_cause_and_the_next_command(tm
 def test_a_refused_command_is_not_advised_again(command: str, accepted: str, tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text("mdnmt train: run: was trained by other training code than this: ... --accept-code-change (...)\n")
-    assert explain("Training", [str(log)], command, PAGE)[-1] == f"  to continue with this code: {accepted}"
+    assert explain("Training", [str(log)], command)[-1] == f"  to continue with this code: {accepted}"
 
 
 def test_a_job_that_is_repeated_with_success_has_not_failed() -> None:
@@ -94,11 +94,12 @@ def test_a_job_that_is_repeated_with_success_has_not_failed() -> None:
 
 def handler(*, terminal: bool, dryrun: bool = False, monkeypatch: pytest.MonkeyPatch) -> tuple[LogHandler, io.StringIO]:
     monkeypatch.setenv("MDNMT_COMMAND", "mdnmt run mine")
+    monkeypatch.setattr(failures, "PAGE", ROOT / "docs" / "troubleshooting.md")
     settings = SimpleNamespace(stdout=False, nocolor=True, dryrun=dryrun)
     made = LogHandler(settings, None)  # type: ignore[arg-type]
     out = io.StringIO()
     console = Console(file=out, force_terminal=terminal, width=100, highlight=False)
-    made.display = Display(console, made.display.command, Path(), page=PAGE)
+    made.display = Display(console, made.display.command, Path())
     return made, out
 
 
@@ -148,6 +149,7 @@ def test_a_job_that_was_stopped_has_not_failed(line: str, tmp_path: Path, monkey
     log = tmp_path / "log"
     log.write_text(f"update 4\n{line}\n")
     monkeypatch.setenv("MDNMT_COMMAND", "mdnmt run mine")
+    monkeypatch.setattr(failures, "PAGE", ROOT / "docs" / "troubleshooting.md")
     plugin, out = handler(terminal=False, monkeypatch=monkeypatch)
     send(plugin, "run_info", stats={"train": 1})
     send(plugin, "job_info", jobid=1, rule_name="train", rule_msg="Run 1", wildcards=RUN, log=[str(log)])

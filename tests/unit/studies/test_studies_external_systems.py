@@ -204,7 +204,7 @@ def test_numbers_plan_figures_and_cleaning_know_it(project: Project) -> None:
     assert folder / "scores.json" in figure_spec(found, "mdnmt-effects", places).inputs()
     for path in (folder, folder.with_name("external-opus-01234567")):
         path.mkdir(parents=True)
-    assert [one.folder for one in find_stale([found], Path("results"))] == [
+    assert [one.folder for one in find_stale([found], Path("results"))[0]] == [
         Path(f"{folder.parent}/external-opus-01234567")
     ]
 

@@ -28,16 +28,24 @@ def run(args: argparse.Namespace) -> None:
     from collections import Counter
 
     from mdnmt.exchange.signature import name_of_key
-    from mdnmt.extras.certify.certificate import Sources, certify, require_sources
+    from mdnmt.extras.certify.certificate import certify, require_sources
     from mdnmt.extras.certify.documents import APPENDIX, TO_ADD
     from mdnmt.studies.resolve import resolve
 
     if args.sign:
         name_of_key(args.sign)
-    sources = Sources(args.config_folder, args.results, args.sbom, args.bundle, args.sign)
-    require_sources(sources, args.study, args.out)
+    require_sources(args.study, args.out, args.sbom, args.bundle)
     study = resolve(args.config_folder, args.study, args.corpora)
-    counts = Counter(one.status for one in certify(study, sources, args.out))
+    findings = certify(
+        study,
+        args.out,
+        config=args.config_folder,
+        results=args.results,
+        sbom=args.sbom,
+        bundle=args.bundle,
+        key=args.sign,
+    )
+    counts = Counter(one.status for one in findings)
     print(f"{args.out}: {', '.join(f'{number} {status}' for status, number in sorted(counts.items()))}")
     print(f"{args.out / APPENDIX}: lists the {len(TO_ADD)} things that a human must add")
 
@@ -45,9 +53,11 @@ def run(args: argparse.Namespace) -> None:
 def manifest_in(folder: Path) -> Path | None:
     """Return the manifest of a certificate; None for a folder that is none."""
     from mdnmt import fsio
-    from mdnmt.extras.certify.certificate import is_certificate
+    from mdnmt.exchange.bundle import MANIFEST
+    from mdnmt.extras.certify.documents import CODECHECK
 
-    return folder / fsio.SUMS if is_certificate(folder) else None
+    is_bundle = (folder / MANIFEST).is_file()
+    return folder / fsio.SUMS if (folder / CODECHECK).is_file() and not is_bundle else None
 
 
 def verify(folder: Path, results: Path, processes: int) -> Iterable[Finding]:

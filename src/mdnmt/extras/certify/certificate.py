@@ -9,7 +9,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +21,16 @@ from mdnmt.exchange.pack_study import pack_study
 from mdnmt.exchange.signature import sign
 from mdnmt.exchange.verify import Finding, verify
 from mdnmt.extras.certify import documents
-from mdnmt.extras.certify.study_facts import has_study, read_facts
+from mdnmt.extras.certify.study_facts import read_facts
 from mdnmt.fingerprint import sha256_file
 from mdnmt.studies.study import Study
 from mdnmt.workspace import PACKAGED, SNAKEFILE, config_file
 
 BUNDLE, SBOM, VERIFICATION = "bundle", "environment/sbom.json", "verification.txt"
-# Older certificates also had an RO-Crate.
-COMPLETED_BY_HAND = {documents.APPENDIX, documents.CODECHECK, "ro-crate-metadata.json"}
+COMPLETED_BY_HAND = {documents.APPENDIX, documents.CODECHECK}
 
 
-@dataclass(frozen=True)
-class Sources:
-    """Where a certificate's parts come from.
-
-    Attributes:
-        config: the folder of configuration.
-        results: the folder of results.
-        sbom: a list of the installed packages in CycloneDX JSON.
-        bundle: a bundle that has the study; None: pack one from the results.
-        key: an SSH key that signs the certificate; None: it stays unsigned.
-    """
-
-    config: Path
-    results: Path
-    sbom: Path
-    bundle: Path | None = None
-    key: Path | None = None
-
-
-def require_sources(sources: Sources, study: str, out: Path) -> None:
+def require_sources(study: str, out: Path, sbom: Path, bundle: Path | None) -> None:
     """Check that all parts of a certificate exist, before anything is packed.
 
     Raises:
@@ -60,24 +39,30 @@ def require_sources(sources: Sources, study: str, out: Path) -> None:
     if out.exists():
         raise ConfigError(f"{out}: exists already; expected the name of a new folder")
     try:
-        listed = json.loads(sources.sbom.read_bytes())
+        listed = json.loads(sbom.read_bytes())
     except FileNotFoundError:
-        raise ConfigError(f"{sources.sbom}: no such file; `make sbom` writes it") from None
+        raise ConfigError(f"{sbom}: no such file; `make sbom` writes it") from None
     except ValueError:
         listed = None
     if not isinstance(listed, dict) or listed.get("bomFormat") != "CycloneDX" or not listed.get("components"):
-        raise ConfigError(f"{sources.sbom}: expected an SBOM in CycloneDX JSON; `make sbom` writes it")
-    if sources.bundle is not None and not has_study(Bundle(sources.bundle), study):
-        raise ConfigError(f"{sources.bundle}: has no study {study}; `mdnmt bundle {study} --bundle ...` adds it")
+        raise ConfigError(f"{sbom}: expected an SBOM in CycloneDX JSON; `make sbom` writes it")
+    if bundle is not None and f"{STUDIES}/{study}" not in Bundle(bundle).archives:
+        raise ConfigError(f"{bundle}: has no study {study}; `mdnmt bundle {study} --bundle ...` adds it")
 
 
-def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
+def certify(
+    study: Study, out: Path, *, config: Path, results: Path, sbom: Path, bundle: Path | None, key: Path | None
+) -> list[Finding]:
     """Write the certificate of a study; on failure nothing is left behind.
 
     Args:
         study: the study.
-        sources: where the parts of the certificate come from.
         out: a folder that does not exist yet.
+        config: the folder of configuration.
+        results: the folder of results.
+        sbom: a list of the installed packages in CycloneDX JSON.
+        bundle: a bundle that has the study; None: pack one from the results.
+        key: an SSH key that signs the certificate; None: it stays unsigned.
 
     Returns:
         What `mdnmt verify` says about its bundle.
@@ -88,21 +73,26 @@ def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
     with partial_folder(out) as temporary, ExitStack() as stack:
         part = temporary / out.name
         part.mkdir()
-        if sources.bundle is None:
-            bundle = Bundle(part.resolve() / BUNDLE)
-            pack_study(study, sources.results, bundle)
-        else:
-            shutil.copytree(sources.bundle, part / BUNDLE)
-            bundle = Bundle(part.resolve() / BUNDLE)
-        root = stack.enter_context(unpacked(bundle, (RUNS, STUDIES)))
-        facts = read_facts(study, bundle, root)
-        findings = list(verify(bundle, sources.results.resolve()))
+        if bundle is not None:
+            shutil.copytree(bundle, part / BUNDLE)
+        packed = Bundle(part.resolve() / BUNDLE)
+        if bundle is None:
+            pack_study(study, results, packed)
+        root = stack.enter_context(unpacked(packed, (RUNS, STUDIES)))
+        facts = read_facts(study, packed, root)
+        findings = list(verify(packed, results.resolve()))
         if wrong := [one for one in findings if one.status == "differs"]:
             raise DataError(
                 f"{len(wrong)} of {len(findings)} checks of the bundle differ; nothing was written; the first: "
                 f"{wrong[0].what}: {wrong[0].detail}"
             )
-        _copy_sources(study, sources, part)
+        shutil.copy(SNAKEFILE, part)
+        shutil.copy(PACKAGED / "LICENSE", part)
+        shutil.copytree(PACKAGED / "workflow" / "rules", part / "workflow" / "rules")
+        shutil.copytree(PACKAGED / "envs" / "lock", part / "environment" / "lock")
+        shutil.copy(sbom, part / SBOM)
+        (part / "config").mkdir()
+        shutil.copy(config_file(config, f"studies/{study.name}.yaml"), part / "config")
         made = provenance.collect()
         fsio.write_text(part / "numbers.csv", facts.numbers)
         fsio.write_text(part / "verdicts.csv", facts.verdict_table())
@@ -111,34 +101,13 @@ def certify(study: Study, sources: Sources, out: Path) -> list[Finding]:
         fsio.write_text(part / documents.COMMANDS, documents.write_commands(facts, made["commit"]))
         size = sum(path.stat().st_size for path in part.rglob("*") if path.is_file())
         fsio.write_text(part / documents.APPENDIX, documents.write_appendix(facts, made, findings, size))
-        _seal(part, sources.key)
+        names = {path.relative_to(part).as_posix() for path in part.rglob("*") if path.is_file()}
+        fsio.write_sums(part, sorted(names - COMPLETED_BY_HAND))
+        if key is not None:
+            sign(part / fsio.SUMS, key)
         part.rename(out)
     fsio.sync_directory(out.parent)
     return findings
-
-
-def _copy_sources(study: Study, sources: Sources, part: Path) -> None:
-    """Copy workflow, configuration of the study, lock files, SBOM and licence."""
-    shutil.copy(SNAKEFILE, part)
-    shutil.copy(PACKAGED / "LICENSE", part)
-    shutil.copytree(PACKAGED / "workflow" / "rules", part / "workflow" / "rules")
-    shutil.copytree(PACKAGED / "envs" / "lock", part / "environment" / "lock")
-    shutil.copy(sources.sbom, part / SBOM)
-    (part / "config").mkdir()
-    shutil.copy(config_file(sources.config, f"studies/{study.name}.yaml"), part / "config")
-
-
-def _seal(folder: Path, key: Path | None) -> None:
-    """Write and sign the checksums of the files that are not completed by hand."""
-    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    fsio.write_sums(folder, sorted(names - COMPLETED_BY_HAND))
-    if key is not None:
-        sign(folder / fsio.SUMS, key)
-
-
-def is_certificate(folder: Path) -> bool:
-    """Say whether a folder is a certificate, not a bundle."""
-    return (folder / documents.CODECHECK).is_file() and not (folder / MANIFEST).is_file()
 
 
 def verify_certificate(folder: Path, results: Path, processes: int = 1) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -17,25 +16,18 @@ from mdnmt.numbers.verdicts import VERDICTS
 APPENDIX, CODECHECK, COMMANDS = "README.md", "codecheck.yml", "commands.sh"
 
 
-@dataclass(frozen=True)
-class Field:
-    """What a human must add, and where: a field of README.md (it ends with a colon), or a key of another file."""
-
-    what: str
-    where: str
-
-
+# What a human must add, and where: a field of README.md (it ends with a colon), or a key of another file.
 TO_ADD = (
-    Field("the paper that the artifact belongs to", "Paper: in Abstract; `paper` in codecheck.yml"),
-    Field("its authors, with ORCID where they have one", "Authors: in Abstract; `paper` in codecheck.yml"),
-    Field("who answers questions", "Contact: in Abstract"),
-    Field("where the source code is published", "Source code address: in Badges; `repository` in codecheck.yml"),
-    Field("where the trained models are published, if that badge is asked for", "Trained models address: in Badges"),
-    Field("a container that reproduces one result, if that badge is asked for", "Container image: in Badges"),
-    Field("where this folder is archived", "Archive (DOI): in Badges; `report` in codecheck.yml"),
-    Field("intended use, risks and limits, and consent where people are concerned", "Ethics and limits: in Checklist"),
-    Field("how a reviewer gets data that may not be passed on", "Rights to data that may not be passed on: in Data"),
-    Field("the codechecker, the time of the check and the certificate's number", "the empty keys of codecheck.yml"),
+    ("the paper that the artifact belongs to", "Paper: in Abstract; `paper` in codecheck.yml"),
+    ("its authors, with ORCID where they have one", "Authors: in Abstract; `paper` in codecheck.yml"),
+    ("who answers questions", "Contact: in Abstract"),
+    ("where the source code is published", "Source code address: in Badges; `repository` in codecheck.yml"),
+    ("where the trained models are published, if that badge is asked for", "Trained models address: in Badges"),
+    ("a container that reproduces one result, if that badge is asked for", "Container image: in Badges"),
+    ("where this folder is archived", "Archive (DOI): in Badges; `report` in codecheck.yml"),
+    ("intended use, risks and limits, and consent where people are concerned", "Ethics and limits: in Checklist"),
+    ("how a reviewer gets data that may not be passed on", "Rights to data that may not be passed on: in Data"),
+    ("the codechecker, the time of the check and the certificate's number", "the empty keys of codecheck.yml"),
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from mdnmt import fsio
 from mdnmt.errors import DataError
 from mdnmt.escape import csv_cell
-from mdnmt.exchange.bundle import RUNS, STUDIES, Bundle
+from mdnmt.exchange.bundle import RUNS, Bundle
 from mdnmt.exchange.evidence import SPECS, recorded_at
 from mdnmt.exhibits.grid import Grid
 from mdnmt.exhibits.run_notes import Name, notes_on
@@ -131,11 +131,6 @@ def _external(study: Study, tasks: Collection[str]) -> dict[str, dict[str, Any]]
             files = found.setdefault(output.system, {**about, "files": {}})["files"]
             files |= {f"{output.task}/{output.folder.name}/{name}": sha256 for name, sha256 in output.sums.items()}
     return found
-
-
-def has_study(bundle: Bundle, study: str) -> bool:
-    """Say whether a bundle has the exhibits of a study."""
-    return f"{STUDIES}/{study}" in bundle.archives
 
 
 def _cells(key: str, grid: Grid) -> list[dict[str, str]]:

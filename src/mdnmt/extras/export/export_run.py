@@ -6,84 +6,46 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from mdnmt import fsio
+from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.decode.translator import Translator, read_record
 from mdnmt.errors import ConfigError
-from mdnmt.extras.export import segment
+from mdnmt.extras.export import ctranslate2_model, hugging_face_model, onnx_model, segment
 from mdnmt.extras.export.model_card import model_card, training_corpora
+from mdnmt.extras.export.plain_transformer import plain_transformer
 from mdnmt.languages import language
 from mdnmt.methods import pretrained
 from mdnmt.paths import RunPaths
 from mdnmt.tasks.segmentation.segmenter import SEGMENTATION, Segmentation, segmentation_files
 from mdnmt.tasks.text import reversible
 
-
-@dataclass(frozen=True)
-class Format:
-    """A format to export to.
-
-    Attributes:
-        title: its name in prose.
-        packages: the optional packages needed to write it.
-        prepare: called with (the run's folder, its translator) before anything is written; raises if the format cannot
-            represent the model. Returns a function that writes the model into an empty folder and returns the usage
-            example.
-    """
-
-    title: str
-    packages: tuple[str, ...]
-    prepare: Callable[[Path, Translator], Callable[[Path], str]]
-
-
-def _prepare_ctranslate2(run_folder: Path, translator: Translator) -> Callable[[Path], str]:
-    from mdnmt.extras.export.ctranslate2_model import usage, write_ctranslate2
-    from mdnmt.extras.export.plain_transformer import plain_transformer
-
-    model = plain_transformer(run_folder, translator, "CTranslate2")
-
-    def write(folder: Path) -> str:
-        write_ctranslate2(model, folder)
-        return usage(model)
-
-    return write
-
-
-def _prepare_hugging_face(run_folder: Path, translator: Translator) -> Callable[[Path], str]:
-    from mdnmt.extras.export.hugging_face_model import usage, write_hugging_face
-    from mdnmt.extras.export.plain_transformer import plain_transformer
-
-    model = plain_transformer(run_folder, translator, "Hugging Face transformers")
-
-    def write(folder: Path) -> str:
-        write_hugging_face(model, folder)
-        return usage(model)
-
-    return write
-
-
-def _prepare_onnx(run_folder: Path, translator: Translator) -> Callable[[Path], str]:
-    from mdnmt.extras.export.onnx_model import check_onnx, usage, write_onnx
-
-    check_onnx(run_folder, translator)
-
-    def write(folder: Path) -> str:
-        write_onnx(translator, folder)
-        return usage(translator)
-
-    return write
-
-
-FORMATS: dict[str, Format] = {
-    "ctranslate2": Format("CTranslate2", ("ctranslate2",), _prepare_ctranslate2),
-    "huggingface": Format("Hugging Face transformers", (), _prepare_hugging_face),
-    "onnx": Format("ONNX", ("onnx", "onnxscript"), _prepare_onnx),
+# Format -> its name in prose, and the optional packages needed to write it.
+FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "ctranslate2": ("CTranslate2", ("ctranslate2",)),
+    "huggingface": ("Hugging Face transformers", ()),
+    "onnx": ("ONNX", ("onnx", "onnxscript")),
 }
+
+
+def _writer(format_name: str, run_folder: Path, translator: Translator) -> tuple[Callable[[Path], None], str]:
+    """Return a function that writes the model into an empty folder, and the usage example.
+
+    Raises:
+        ConfigError: the format cannot represent the model.
+    """
+    if format_name == "onnx":
+        onnx_model.check_onnx(run_folder, translator)
+        return partial(onnx_model.write_onnx, translator), onnx_model.usage(translator)
+    model = plain_transformer(run_folder, translator, FORMATS[format_name][0])
+    if format_name == "ctranslate2":
+        return partial(ctranslate2_model.write_ctranslate2, model), ctranslate2_model.usage(model)
+    return partial(hugging_face_model.write_hugging_face, model), hugging_face_model.usage(model)
 
 
 def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Path) -> None:
@@ -94,8 +56,8 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
             of a corpus forbids it.
         DataError: the run is not finished, or damaged.
     """
-    wanted = FORMATS[format_name]
-    for package in wanted.packages:
+    title, packages = FORMATS[format_name]
+    for package in packages:
         if importlib.util.find_spec(package) is None:
             raise ConfigError(
                 f"needs the package {package}, which is not installed; run `make setup EXTRAS=export`, or "
@@ -112,24 +74,19 @@ def export_run(run_folder: Path, format_name: str, out: Path, config_folder: Pat
         raise ConfigError(f"{run_folder}: its task has bpe: sentencepiece, which is not exported; expected merges")
     corpora = training_corpora(record, config_folder)
     translator = Translator(run_folder, torch.device("cpu"))
-    write_model = wanted.prepare(run_folder, translator)
-    temporary = out.with_name(f".{out.name}.{os.getpid()}.tmp")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        usage = write_model(temporary)
-        has_script = _write_segmentation(run_folder, translator, temporary)
-        card = model_card(run_folder, record, corpora, wanted.title, usage, translator, has_script)
-        (temporary / "README.md").write_text(card, encoding="utf-8")
-        for path in temporary.rglob("*"):
+    write_model, usage = _writer(format_name, run_folder, translator)
+    with partial_folder(out) as temporary:
+        part = temporary / out.name
+        part.mkdir()
+        write_model(part)
+        has_script = _write_segmentation(run_folder, translator, part)
+        card = model_card(run_folder, record, corpora, title, usage, translator, has_script)
+        (part / "README.md").write_text(card, encoding="utf-8")
+        for path in part.rglob("*"):
             if path.is_file():
                 with path.open("rb") as written:
                     os.fsync(written.fileno())
-        temporary.replace(out)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        part.replace(out)
     fsio.sync_directory(out.parent)
 
 

@@ -23,7 +23,8 @@ CLASSES = {"post": ("marian", "MarianMTModel"), "pre": ("pegasus", "PegasusForCo
 
 def write_hugging_face(model: PlainTransformer, folder: Path) -> None:
     """Write config.json, generation_config.json, model.safetensors, and a tokenizer for the pieces of each language."""
-    shared = _one_table(model)
+    # Both classes have one table for both sides. If ours differ, the source pieces follow the target pieces in it.
+    shared = model.source_tokens == model.target_tokens and torch.equal(model.source_embedding, model.target_embedding)
     size = len(model.target_tokens) if shared else len(model.target_tokens) + len(model.source_tokens)
     config = _config(model, size)
     fsio.write_json(folder / "config.json", config)
@@ -71,11 +72,6 @@ batch = source([{source}], return_tensors="pt", padding=True)
 print(segmenter.decode(target.convert_ids_to_tokens(found)))
 ```
 {note}"""
-
-
-def _one_table(model: PlainTransformer) -> bool:
-    # Both classes have one table for both sides. If ours differ, the source pieces follow the target pieces in it.
-    return model.source_tokens == model.target_tokens and torch.equal(model.source_embedding, model.target_embedding)
 
 
 def _config(model: PlainTransformer, size: int) -> dict[str, Any]:

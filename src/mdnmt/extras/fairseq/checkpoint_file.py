@@ -80,9 +80,8 @@ def _load(path: Path) -> Any:
             raise CheckpointError(
                 f"{path}: begins with {start!r}, expected a fairseq checkpoint; is the download complete?"
             ) from None
-        raise CheckpointError(
-            f"{path}: cannot be read ({_first_words(error)}); expected a fairseq checkpoint"
-        ) from None
+        said = " ".join(str(error).split()[:15]) or type(error).__name__
+        raise CheckpointError(f"{path}: cannot be read ({said}); expected a fairseq checkpoint") from None
 
 
 def _start(path: Path) -> bytes:
@@ -91,10 +90,6 @@ def _start(path: Path) -> bytes:
             return handle.read(40)
     except OSError:
         return b"PK"  # torch's error says more
-
-
-def _first_words(error: Exception) -> str:
-    return " ".join(str(error).split()[:15]) or type(error).__name__
 
 
 def _is_plain(value: Any) -> bool:

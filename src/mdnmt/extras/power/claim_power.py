@@ -113,11 +113,6 @@ def _critical(level: float) -> tuple[Array, Array]:
     return inverse, t.isf(level / 2, 1 / inverse)
 
 
-def critical(level: float, freedom_RJ: Array) -> Array:
-    """Return the bound that |t| exceeds with probability `level`."""
-    return np.interp(1 / freedom_RJ, *_critical(level))
-
-
 def draw(groups: Sequence[Group], seeds: Mapping[str, int], number: int = DRAWS, seed: int = 1) -> list[Draws]:
     """Return simulated statistics of a claim's groups; a cell has the same values in all of them.
 
@@ -165,7 +160,7 @@ def draw(groups: Sequence[Group], seeds: Mapping[str, int], number: int = DRAWS,
 def _levels(group: Group, freedom_RJ: Array, level: float) -> Array:
     """Return the bound of |t| of each comparison; for a star it depends on the table, not on the rule."""
     columns = [
-        critical(ALPHA / one.family if one.family else level, freedom_RJ[:, place])
+        np.interp(1 / freedom_RJ[:, place], *_critical(ALPHA / one.family if one.family else level))
         for place, one in enumerate(group.contrasts)
     ]
     return np.stack(columns, axis=1)

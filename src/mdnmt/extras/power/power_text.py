@@ -168,7 +168,8 @@ def next_text(plan: Plan, chooser: Chooser) -> str:
         in_columns(("for claim", 34), ("rows", -5), ("seeds", -6), ("runs", -5), ("hours", -7), ("claims", -8))
     )
     lines += [_step_line(step, chooser) for step in steps]
-    lines += ["", *wrapped(f"The run belongs to the first of these: {_why(first, row)} {ASSUMED}")]
+    why = f"its row is the cheapest of those with the fewest seeds ({row.done} of {first.seeds})."
+    lines += ["", *wrapped(f"The run belongs to the first of these: {why} {ASSUMED}")]
     return "\n".join(lines)
 
 
@@ -177,10 +178,6 @@ def _step_line(step: Step, chooser: Chooser) -> str:
     numbers = ((len(step.rows), -5), (step.seeds, -6), (runs, -5))
     cells = [(str(value), width) for value, width in numbers]
     return in_columns((step.claim, 34), *cells, (round_estimate(step.hours), -7), (f"+{step.gain:.1f}", -8))
-
-
-def _why(step: Step, row: Row) -> str:
-    return f"its row is the cheapest of those with the fewest seeds ({row.done} of {step.seeds})."
 
 
 def _next_run(plan: Plan, name: str) -> tuple[int, str]:

@@ -2,7 +2,8 @@
 
 A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
 `manifest.json`, which lists their sha256. Translations from elsewhere are in `external/`, under the folder that the
-study names. Pulled files are verified in a temporary folder, then renamed into place.
+study names. A campaign on another machine leaves its results without weights, in zip files. Pulled files are verified
+in a temporary folder, then renamed into place.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import os
 import re
 import shutil
 import urllib.parse
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,10 +22,12 @@ from mdnmt.config.corpus_source import HttpSource
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import load_study
 from mdnmt.corpora.corpus_spec import FileSpec
+from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.providers.http import download
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.exchange.bundle import RUNS
+from mdnmt.exchange.bundle import KEPT, RUNS, UNPACKED_BYTES_MAX
+from mdnmt.exchange.campaign_results import PARTS_MAX
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
 from mdnmt.paths import RunPaths
@@ -42,6 +44,7 @@ _SENT = re.compile(
     r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
     rf"|segmentation/{_NAME}|code/(\w[\w.+-]*/)*\w[\w.+-]*|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
 )
+_MEMBER = re.compile(rf"{RUNS}/(?P<run>{_ADDRESS.pattern})/(?P<file>.+)")  # of a part of a campaign
 _TRANSLATIONS = re.compile(r"hyp\.[^./]+\.(txt|tsv)")
 _WEIGHTS = {"model.safetensors": "model_sha256", "alternative.safetensors": "alternative_sha256"}
 _MANIFEST_BYTES_MAX = 10_000_000
@@ -152,6 +155,38 @@ def pull(store: str, results: Path, address: str) -> bool:
     return True
 
 
+def take_in(part: Path, results: Path) -> dict[str, str]:
+    """Move the runs in a zip file of `mdnmt campaign` into the results; return address -> what was done with it.
+
+    A run whose weights or trained part are here already stays as it is.
+
+    Raises:
+        DataError: it is no such part, or a run in it was altered.
+    """
+    said = dict[str, str]()
+    with open_archive(part, PARTS_MAX * UNPACKED_BYTES_MAX) as archive, partial_folder(results / ".pulled") as new:
+        members = dict[str, list[str]]()
+        for name in archive.names():
+            found = _MEMBER.fullmatch(name)
+            if found is None or not KEPT.fullmatch(found["file"]):
+                raise DataError(f"{part}: refused, its member {name!r} is no result of a run")
+            members.setdefault(found["run"], []).append(found["file"])
+        for run, names in members.items():
+            target = results / RUNS / run
+            if target.exists() and not RunPaths(target).has_no_weights:
+                done = RunPaths(target).is_finished
+                said[run] = "is here already" if done else "is being trained here, or was; remove its folder first"
+                continue
+            folder = new / RUNS / run
+            for name in names:
+                fsio.write_bytes(folder / name, archive.read(f"{RUNS}/{run}/{name}"))
+            verify_run(folder, run, names)
+            fsio.write_text(RunPaths(folder).without_weights, "Trained elsewhere; the weights are not here.\n")
+            move(folder, target)
+            said[run] = "taken in"
+    return said
+
+
 def drop_benchmarks(folder: Path, address: str) -> None:
     """Remove the benchmark records of earlier jobs of a run.
 
@@ -176,8 +211,7 @@ def pull_external(store: str, folder: str) -> bool:
     is_here = target.is_dir() and any(target.iterdir())
     with partial_folder(target.parent / f"pulled-{target.name}") as part:
         try:
-            fetch = _fetcher(store, place)
-            fetch(MANIFEST, part / MANIFEST, None)
+            _fetch(store, place, MANIFEST, part / MANIFEST)
         except DataError:
             if is_here:
                 return False
@@ -193,13 +227,12 @@ def pull_external(store: str, folder: str) -> bool:
 
 def _take(store: str, place: str, new: Path, kind: str, address: str) -> dict[str, dict[str, Any]]:
     """Copy the files of a place in a store to a new folder, check them against their manifest, and return it."""
-    fetch = _fetcher(store, place)
     new.mkdir(parents=True)
-    fetch(MANIFEST, new / MANIFEST, None)
+    _fetch(store, place, MANIFEST, new / MANIFEST)
     files = _read_manifest(new / MANIFEST, kind, address)
     require_space(new, sum(file["size_bytes"] for file in files.values()), "the files")
     for name, file in files.items():
-        fetch(name, new / name, file)
+        _fetch(store, place, name, new / name, file)
     _check_files(new, files)
     (new / MANIFEST).unlink()
     return files
@@ -228,8 +261,14 @@ def _require_same(folder: Path, files: dict[str, dict[str, Any]], place: str) ->
 
 
 def unbuilt_task(results: Path, address: str) -> Path | None:
-    """Return the folder of a pulled run's task if it is not built here; without it, Snakemake would train again."""
-    record = fsio.read_json(results / RUNS / address / "run.json")
+    """Return the folder of a pulled run's task if it is not built here; without it, Snakemake would train again.
+
+    None: it is built, or the run is not finished here.
+    """
+    path = RunPaths(results / RUNS / address).record
+    if not path.is_file():
+        return None
+    record = fsio.read_json(path)
     folder = results / "tasks" / f"{address.partition('/')[0]}-{record['spec']['task_fingerprint']}"
     return None if (folder / "task.json").is_file() else folder
 
@@ -302,27 +341,21 @@ def _check_files(folder: Path, files: dict[str, dict[str, Any]]) -> None:
             raise DataError(f"{folder / name}: {difference}; nothing was taken")
 
 
-Fetch = Callable[[str, Path, dict[str, Any] | None], None]
-
-
-def _fetcher(store: str, place: str) -> Fetch:
-    """Return a function that copies a file from a place in a store: (name, target, its manifest entry)."""
+def _fetch(store: str, place: str, name: str, path: Path, known: dict[str, Any] | None = None) -> None:
+    """Copy a file from a place in a store; `known` is its entry in the manifest."""
     scheme = urllib.parse.urlsplit(store).scheme if "://" in store else ""
     if scheme in ("http", "https"):
-        base = f"{store.rstrip('/')}/{urllib.parse.quote(place)}"
-
-        def fetch(name: str, path: Path, known: dict[str, Any] | None) -> None:
-            source = HttpSource(provider="http", urls=(f"{base}/{urllib.parse.quote(name)}",), file=path.name)
-            wanted = FileSpec(name=path.name, **(known or {}))
-            download(source, wanted, path.parent, bytes_max=known["size_bytes"] if known else _MANIFEST_BYTES_MAX)
-
-        return fetch
+        url = f"{store.rstrip('/')}/{urllib.parse.quote(f'{place}/{name}')}"
+        source = HttpSource(provider="http", urls=(url,), file=path.name)
+        wanted = FileSpec(name=path.name, **known or {})
+        download(source, wanted, path.parent, bytes_max=known["size_bytes"] if known else _MANIFEST_BYTES_MAX)
+        return
     if scheme not in ("", "file"):
         raise ConfigError(f"{store}: expected a folder, or an address that begins with file://, http:// or https://")
     folder = Path(urllib.parse.unquote(urllib.parse.urlsplit(store).path) if scheme else store, place)
     if not (folder / MANIFEST).is_file():
         raise DataError(f"{folder}: no {MANIFEST}; expected what mdnmt push put there")
-    return lambda name, path, known: _copy(folder / name, path)
+    _copy(folder / name, path)
 
 
 def _copy(source: Path, target: Path) -> None:

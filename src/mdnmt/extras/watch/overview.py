@@ -9,7 +9,6 @@ from mdnmt.extras.watch.slurm_jobs import SlurmJob, slurm_jobs
 from mdnmt.extras.watch.snakemake_log import StartState, newest_log, read_start_state
 from mdnmt.operations.progress.run_states import RunState, duration, run_states
 from mdnmt.operations.snakemake_locks import running_snakemake
-from mdnmt.train.attempts import Call, call
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,17 @@ class Overview:
         return lines
 
 
-def read_overview(folder: Path, updates: dict[str, int | None], *, run: Call = call) -> Overview:
+def read_overview(folder: Path, updates: dict[str, int | None]) -> Overview:
     """Return the state of all runs and jobs of a project's folder.
 
     Args:
         folder: the project's folder.
         updates: name of a run -> its maximum number of updates; None: not known.
-        run: executes a SLURM command; it is not a training run.
     """
     log = newest_log(folder)
     return Overview(
         runs=run_states(folder, updates),
-        jobs=slurm_jobs(folder, run=run),
+        jobs=slurm_jobs(folder),
         snakemake=running_snakemake(folder),
         last_start=read_start_state(log) if log else None,
     )
@@ -95,7 +93,11 @@ def overview_text(view: Overview) -> str:
     done = sum(run.state == "done" for run in view.runs)
     waiting = view.last_start.waiting if view.snakemake and view.last_start else {}
     waits = f", waits for {_num_jobs(len(waiting))}" if waiting else ""
-    slurm = "SLURM does not answer here" if view.jobs is None else f"{_num_jobs(_num_alive(view.jobs))} in SLURM"
+    slurm = (
+        "SLURM does not answer here"
+        if view.jobs is None
+        else f"{_num_jobs(sum(job.is_alive for job in view.jobs.values()))} in SLURM"
+    )
     lines.append(f"{done} of {len(view.runs)} runs done; {view.snakemake or 'no snakemake'} at work{waits}; {slurm}")
     lines += [f"disagreement: {line}" for line in view.disagreements()]
     return "\n".join(lines)
@@ -110,7 +112,3 @@ def _row(run: RunState, jobs: dict[str, SlurmJob]) -> tuple[str, ...]:
 
 def _num_jobs(jobs: int) -> str:
     return "1 job" if jobs == 1 else f"{jobs} jobs"
-
-
-def _num_alive(jobs: dict[str, SlurmJob]) -> int:
-    return sum(job.is_alive for job in jobs.values())

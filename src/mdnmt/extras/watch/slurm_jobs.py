@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mdnmt.train.attempts import Call, call
 
-# Job, state, reason, name (the id of a start of Snakemake), comment (rule and wildcards), folder.
-_FORMAT = "%i|%T|%r|%j|%k|%Z"
+# Job, state, comment (rule and wildcards), folder.
+_FORMAT = "%i|%T|%k|%Z"
 # States of jobs that have not ended or will come back; all other states are final.
 _ALIVE = (
     "PENDING RUNNING CONFIGURING COMPLETING SUSPENDED REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING SIGNALING STAGE_OUT "
@@ -26,8 +26,6 @@ class SlurmJob:
 
     job: str
     state: str
-    reason: str
-    start: str
     comment: str
 
     @property
@@ -57,13 +55,7 @@ def slurm_jobs(folder: Path, *, run: Call = call) -> dict[str, SlurmJob] | None:
         return None
     jobs = {}
     for line in printed.splitlines():
-        fields = line.split("|", 5)
-        if len(fields) == 6 and fields[5] == str(folder.resolve()) and fields[4].startswith(("rule_", "group_")):
-            jobs[fields[0]] = SlurmJob(*fields[:5])
+        fields = line.split("|", 3)
+        if len(fields) == 4 and fields[3] == str(folder.resolve()) and fields[2].startswith(("rule_", "group_")):
+            jobs[fields[0]] = SlurmJob(*fields[:3])
     return jobs
-
-
-def cancel(jobs: list[str], *, run: Call = call) -> None:
-    """Cancel jobs."""
-    if jobs:
-        run(["scancel", *jobs])

@@ -6,13 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_START = re.compile(r"^SLURM run ID: (\S+)", re.MULTILINE)
+_START = re.compile(r"^SLURM run ID: ", re.MULTILINE)
 _SENT = re.compile(r"^Job (\d+) has been submitted with SLURM jobid (\d+)")
 # "Finished jobid: 3 (Rule: train)"; of a group "Finished jobids: 3, 4". An error names SLURM's job number.
 _FINISHED = re.compile(r"^Finished jobids?: ([\d, ]+)")
 _FAILED = re.compile(r"^\s+external_jobid: (\d+)")
 _SUBMISSION_FAILED = "SLURM sbatch failed"
-_ENDED = ("Complete log", "Nothing to be done")
 
 
 @dataclass(frozen=True)
@@ -21,17 +20,13 @@ class StartState:
 
     Attributes:
         log: the log file.
-        start: the id of this start, which is the name of its jobs; None without SLURM.
         waiting: SLURM's job number -> Snakemake's, of submitted jobs that are not reported as finished or failed.
         failed_submissions: how often sbatch failed.
-        has_ended: whether the log says that Snakemake ended.
     """
 
     log: Path
-    start: str | None
     waiting: dict[str, str]
     failed_submissions: int
-    has_ended: bool
 
 
 def newest_log(folder: Path) -> Path | None:
@@ -46,11 +41,9 @@ def newest_log(folder: Path) -> Path | None:
 def read_start_state(log: Path) -> StartState:
     """Return what a log says."""
     waiting: dict[str, str] = {}
-    start, failed_submissions, has_ended = None, 0, False
+    failed_submissions = 0
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
-        if found := _START.match(line):
-            start = found[1]
-        elif found := _SENT.match(line):
+        if found := _SENT.match(line):
             waiting[found[2]] = found[1]
         elif found := _FINISHED.match(line):
             done = {number.strip() for number in found[1].split(",")}
@@ -59,9 +52,7 @@ def read_start_state(log: Path) -> StartState:
             waiting.pop(found[1], None)
         elif _SUBMISSION_FAILED in line:
             failed_submissions += 1
-        elif line.startswith(_ENDED):
-            has_ended = True
-    return StartState(log, start, waiting, failed_submissions, has_ended)
+    return StartState(log, waiting, failed_submissions)
 
 
 def _head(log: Path) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdnmt.extras.watch.overview import Overview
-from mdnmt.extras.watch.slurm_jobs import cancel
 from mdnmt.operations.snakemake_locks import locks, remove_locks
 from mdnmt.train.attempts import Call
 from mdnmt.train.attempts import call as run_command
@@ -96,7 +95,8 @@ class Supervisor:
     def _see_orphans_off(self) -> None:
         announced = False
         while orphans := self.look().orphans:
-            cancel([number for number, job in orphans.items() if job.state == "PENDING"], run=self.run)
+            if pending := [number for number, job in orphans.items() if job.state == "PENDING"]:
+                self.run(["scancel", *pending])
             if not announced:
                 self.say(f"waiting for {len(orphans)} jobs that an earlier start of Snakemake submitted")
                 announced = True

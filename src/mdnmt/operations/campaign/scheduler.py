@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -29,21 +28,6 @@ _ON_DEVICE = ("train", "decode", "analyse", "word-accuracy")
 Verb = Callable[[list[str]], int]
 
 
-@dataclass
-class Outcome:
-    """What became of the jobs.
-
-    Attributes:
-        done: addresses of the runs that are complete.
-        failed: address -> why.
-        is_stopped: the time was up, or somebody asked to stop.
-    """
-
-    done: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    is_stopped: bool = False
-
-
 def run_jobs(
     jobs: Sequence[Job],
     verb: Verb,
@@ -54,7 +38,7 @@ def run_jobs(
     seconds: float | None = None,
     train_options: Sequence[str] = (),
     say: Callable[[str], None] = print,
-) -> Outcome:
+) -> tuple[list[str], dict[str, str]]:
     """Make jobs in their order, `at_once` at a time; a job whose start is not trained yet is passed over until it is.
 
     Ctrl-C, SIGTERM and the end of the time stop all jobs: trainings save a checkpoint, other steps are made again by
@@ -69,24 +53,26 @@ def run_jobs(
         train_options: further options of trainings.
         seconds: time after which no job starts and all that are running stop; None: no limit.
         say: receives a line per finished job.
+
+    Returns:
+        The addresses of the runs that are complete; and address -> why it failed.
     """
-    outcome, started = Outcome(), time.monotonic()
+    started = time.monotonic()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
     names = {job.run for job in jobs}
     left, running = [job for job in jobs if not job.is_done], dict[BaseProcess, tuple[Job, float]]()
-    outcome.done += [job.run for job in jobs if job.is_done]
+    done, failed = [job.run for job in jobs if job.is_done], dict[str, str]()
     with _stop_requests() as requested:
         while left or running:
             is_over = requested.is_set() or (seconds is not None and time.monotonic() - started >= seconds)
             if is_over:
-                outcome.is_stopped = True
                 _stop(list(running))
             else:
-                for job in [one for one in left if one.after in outcome.failed]:
+                for job in [one for one in left if one.after in failed]:
                     left.remove(job)
-                    outcome.failed[job.run] = f"the run that it starts from failed: {job.after}"
-                ready = [one for one in left if one.after not in names or one.after in outcome.done]
+                    failed[job.run] = f"the run that it starts from failed: {job.after}"
+                ready = [one for one in left if one.after not in names or one.after in done]
                 for job in ready[: at_once - len(running)]:
                     left.remove(job)
                     steps = [_with_options(step, device, train_options) for step in job.steps]
@@ -101,12 +87,12 @@ def run_jobs(
                 job, since = running.pop(process)
                 process.join()
                 if process.exitcode == 0 and job.is_done:
-                    outcome.done.append(job.run)
-                    say(f"[{len(outcome.done)}/{len(jobs)}] {job.run}: {time.monotonic() - since:.1f} s")
+                    done.append(job.run)
+                    say(f"[{len(done)}/{len(jobs)}] {job.run}: {time.monotonic() - since:.1f} s")
                 elif not is_over and process.exitcode != EXIT_RESUME:
-                    outcome.failed[job.run] = f"ended with status {process.exitcode}, see {log_of(logs, job)}"
-                    say(f"{job.run}: {outcome.failed[job.run]}")
-    return outcome
+                    failed[job.run] = f"ended with status {process.exitcode}, see {log_of(logs, job)}"
+                    say(f"{job.run}: {failed[job.run]}")
+    return done, failed
 
 
 def log_of(logs: Path, job: Job) -> Path:

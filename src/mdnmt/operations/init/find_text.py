@@ -71,7 +71,11 @@ def find_domains(paths: Sequence[Path], languages: Sequence[str] = ()) -> tuple[
     folders = [inner for path in paths for inner in _with_text(path)]
     found_languages = tuple(sorted(languages)) or _languages(folders)
     if len(folders) == 1 and found_languages and len(names := _stems(folders[0], found_languages)) > 1:
-        given = [_domain_of_files(folders[0], stem, found_languages) for stem in names]
+        folder = folders[0]
+        given = [
+            FoundDomain(domain_name(stem), "files", folder / stem, _lines(folder, [stem], found_languages[0]))
+            for stem in names
+        ]
         # With `-src` and `-ref` in both languages, a test set of WMT is there twice: the last, `-src`, is kept.
         domains = list({(without_role(stem), one.pairs): one for stem, one in zip(names, given, strict=True)}.values())
     else:
@@ -155,10 +159,6 @@ def _stems(folder: Path, languages: Sequence[str]) -> list[str]:
     """Return the names that have a file in both languages, without held-out text."""
     texts = [name for name in _texts(folder) if not _is_table(name)]
     return [stem for stem in stems(texts, languages)[0] if stem not in HELD_OUT]
-
-
-def _domain_of_files(folder: Path, stem: str, languages: Sequence[str]) -> FoundDomain:
-    return FoundDomain(domain_name(stem), "files", folder / stem, _lines(folder, [stem], languages[0]))
 
 
 def _domain_of_folder(folder: Path, languages: Sequence[str]) -> FoundDomain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.corpus_reader import TsvReader
 from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodConfig
 from mdnmt.config.study import StudyConfig
@@ -110,12 +110,13 @@ def task_text(domains: Sequence[FoundDomain], choices: Choices) -> str:
         "domains:",
     ]
     for one in domains:
+        reader = one.reader.model_dump(mode="json", exclude_defaults=True) if one.reader is not None else None
         valid, test = ("null" if own else held_out(one.pairs) for own in (one.has_valid, one.test_pairs))
         lines += [
             f"  {one.name}:{'':<{max(1, 34 - len(one.name))}}# {one.pairs:,} lines",
             *([f"    # {one.remark}"] if one.remark else []),
             f"    {one.key}: {_quoted(str(one.path))}",
-            *([f"    reader: {_quoted_map(one.reader)}"] if one.reader is not None else []),
+            *([f"    reader: {_quoted(reader)}"] if reader is not None else []),
             f"    valid: {valid}",
             f"    test: {test}",
         ]
@@ -210,18 +211,9 @@ def _tables(choices: Choices) -> list[str]:
     return [*lines, *figures]
 
 
-def _quoted(text: str) -> str:
-    """Return a YAML scalar in double quotes: YAML reads the language code `no` as false, and paths hold anything."""
-    import json
-
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _quoted_map(reader: TsvReader) -> str:
-    """Return a reader's options in one line, which YAML reads as it reads JSON."""
-    import json
-
-    return json.dumps(reader.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
+def _quoted(value: Any) -> str:
+    """Return a value as JSON, which is YAML: it reads the language code `no` as false, and paths hold anything."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _check(text: str, model: type[TaskConfig] | type[StudyConfig], what: str) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from mdnmt.config.architectures.architecture import VocabSizes
-from mdnmt.corpora.fetch_manifest import MANIFEST
 from mdnmt.paths import RunPaths
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Task
+from mdnmt.train.metrics_log import read_metrics
 
 State = Literal["done", "begun", "to do", "cannot be made"]
 # Until a task is built, its vocabulary is assumed to have this many entries: of a BPE vocabulary, besides its merges
@@ -45,15 +44,9 @@ def is_translated(run: Run, places: ResultPaths) -> bool:
 
 
 def progress(metrics: Path) -> Progress:
-    """Return the last update in metrics.jsonl and the time of all attempts; an incomplete line is skipped."""
+    """Return the last update in metrics.jsonl and the time of all attempts."""
     updates, finished, current, max_updates = 0, 0.0, 0.0, None
-    for line in metrics.read_bytes().split(b"\n"):
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(record, dict):
-            continue
+    for record in read_metrics(metrics):
         if record.get("event") in ("start", "resume"):
             finished, current = finished + current, 0.0
             max_updates = int(record["max_updates"]) if "max_updates" in record else max_updates
@@ -61,18 +54,6 @@ def progress(metrics: Path) -> Progress:
             current = float(record["seconds"])
         updates = max(updates, int(record.get("update") or record.get("at_update") or 0))
     return Progress(updates, finished + current, max_updates)
-
-
-def task_state(task: Task, places: ResultPaths) -> State:
-    """Return the state of a task's data."""
-    if task.spec is None:
-        return "cannot be made"
-    return "done" if Path(places.task(task.name), "task.json").is_file() else "to do"
-
-
-def is_fetched(corpus: str, corpora: Path) -> bool:
-    """Say whether a corpus was fetched."""
-    return (corpora / corpus / MANIFEST).is_file()
 
 
 def size_bytes(*folders: Path) -> int:

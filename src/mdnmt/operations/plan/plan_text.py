@@ -46,15 +46,8 @@ def format_bytes(low: int, high: int) -> str:
     """Return a number of bytes in decimal units."""
     if high == 0:
         return NONE
-    unit, size = (
-        ("TB", 10**12)
-        if high >= 10**12
-        else ("GB", 10**9)
-        if high >= 10**9
-        else ("MB", 10**6)
-        if high >= 10**6
-        else ("kB", 10**3)
-    )
+    units = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
+    unit, size = next((found for found in units.items() if high >= found[1]), ("kB", 10**3))
     return f"{format_range(low / size, high / size)} {unit}"
 
 

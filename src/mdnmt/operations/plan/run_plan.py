@@ -15,7 +15,7 @@ from mdnmt.operations.plan.existing_results import Progress, State, is_translate
 from mdnmt.operations.plan.expected_updates import expected_updates
 from mdnmt.operations.plan.model_work import Work, work_of
 from mdnmt.operations.plan.run_records import TrainingRecord, benchmark_seconds
-from mdnmt.operations.plan.time_estimates import NOTHING, Estimate
+from mdnmt.operations.plan.time_estimates import NOTHING, SAME_FACTOR, Estimate, within_factor
 from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
@@ -138,9 +138,11 @@ class RunPlanner:
         if left == 0:
             return NOTHING
         if done.updates and done.seconds and not self.is_elsewhere:
-            found = time_estimates.at_own_speed(done.seconds / done.updates, done.updates, left)
+            source = f"measured: this run, its first {done.updates} updates"
+            found = within_factor(done.seconds / done.updates * left, SAME_FACTOR, source)
         elif seconds is not None:
-            found = time_estimates.removed_run(seconds)
+            source = "measured: this run, whose folder was removed (benchmark record)"
+            found = within_factor(seconds, SAME_FACTOR, source)
         else:
             operations = work.of_update(spec.training)
             found = time_estimates.training(spec, run.task, operations, self.records, self.device, left)

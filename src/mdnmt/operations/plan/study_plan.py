@@ -15,7 +15,7 @@ from mdnmt.operations.plan.existing_results import vocab_sizes
 from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
 from mdnmt.operations.plan.run_records import card_records, training_records
 from mdnmt.operations.plan.task_plan import TaskPlan, task_plans
-from mdnmt.operations.plan.time_estimates import Estimate, hardware, total
+from mdnmt.operations.plan.time_estimates import Estimate, total
 from mdnmt.studies.result_paths import ResultPaths, result_paths
 from mdnmt.studies.study import Study
 
@@ -29,7 +29,6 @@ class Plan:
         places: the paths of its results.
         device: the device that will compute, "cpu" or "cuda".
         on_cluster: it is a cluster's.
-        hardware: the hardware of the measured trainings; empty: there are none.
         tasks: its tasks.
         runs: all runs, each once.
         tables: its tables.
@@ -43,7 +42,6 @@ class Plan:
     places: ResultPaths
     device: str
     on_cluster: bool
-    hardware: str
     tasks: tuple[TaskPlan, ...]
     runs: tuple[RunPlan, ...]
     tables: tuple[TableNeeds, ...]
@@ -62,10 +60,6 @@ class Plan:
         ready = sum(row.cells - row.never for row in table.rows if row.is_ready)
         never = sum(row.never for row in table.rows)
         return ready, table.cells - ready - never, never
-
-    def is_shown(self, key: str) -> bool:
-        """Say whether a table has been made."""
-        return Path(self.places.table(key, "json")).is_file()
 
     @property
     def left(self) -> Estimate:
@@ -145,7 +139,6 @@ def make_plan(
         places=places,
         device=device,
         on_cluster=on_cluster,
-        hardware=hardware(records),
         tasks=task_plans(study, places, corpora, benchmarks),
         runs=tuple(planner.plan(run) for run in study.runs),
         tables=tuple(table_needs(study, key, places, bundled) for key in study.config.tables),
@@ -171,7 +164,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
                 "key": table.key,
                 "title": table.title,
                 "task": table.task,
-                "made": plan.is_shown(table.key),
+                "made": Path(plan.places.table(table.key, "json")).is_file(),
                 **dict(zip(("ready", "to_come", "cannot"), plan.cells(table), strict=True)),
                 "rows": [
                     {"label": row.label, "cells": row.cells, "runs": list(row.runs), "absent": row.absent}

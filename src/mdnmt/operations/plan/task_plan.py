@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mdnmt.corpora.corpus_spec import CorpusSpec
+from mdnmt.corpora.fetch_manifest import MANIFEST
 from mdnmt.exhibits.seed_scores import task_ceilings
 from mdnmt.operations.plan.benchmark_paths import task_benchmarks
-from mdnmt.operations.plan.existing_results import State, is_fetched, size_bytes, task_state
+from mdnmt.operations.plan.existing_results import State, size_bytes
 from mdnmt.operations.plan.run_records import benchmark_seconds
 from mdnmt.operations.plan.time_estimates import NOTHING, RULE_FACTOR, SCALED_FACTOR, Estimate, within_factor
 from mdnmt.studies.result_paths import ResultPaths
@@ -33,7 +34,6 @@ class TaskPlan:
     """A task: its corpora, its data, and the work left for them; `pairs` is None if it is not known."""
 
     name: str
-    title: str
     state: State
     missing: str | None
     pairs: int | None
@@ -61,17 +61,19 @@ def task_plans(study: Study, places: ResultPaths, corpora: Path, benchmarks: Pat
 
 
 def _plan(task: Task, places: ResultPaths, corpora: Path, measured: dict[str, tuple[float, int]]) -> TaskPlan:
-    state, pairs = task_state(task, places), _pairs(task)
+    done = task.spec is not None and Path(places.task(task.name), "task.json").is_file()
+    state: State = "done" if done else "cannot be made" if task.spec is None else "to do"
+    pairs = _pairs(task)
     stages = [Path(places.stage(stage, task.name)).parent for stage in task.stages]
     used = size_bytes(Path(places.task(task.name)), *stages)
-    done = state == "done"
     return TaskPlan(
         name=task.name,
-        title=task.config.title,
         state=state,
         missing=task.missing,
         pairs=pairs,
-        corpora=tuple(CorpusPlan(name, is_fetched(name, corpora), _corpus_bytes(task, name)) for name in task.corpora),
+        corpora=tuple(
+            CorpusPlan(name, (corpora / name / MANIFEST).is_file(), _corpus_bytes(task, name)) for name in task.corpora
+        ),
         make=NOTHING if done else _make(task.name, pairs, measured),
         to_add=0 if done else None if pairs is None else pairs * BYTES_A_PAIR,
         used_bytes=used,

@@ -89,17 +89,6 @@ def scaling_uncertainty(ratio: float) -> float:
     return float(min(MAX_SCALED_FACTOR, SCALED_FACTOR * max(ratio, 1 / ratio) ** 0.25))
 
 
-def at_own_speed(seconds_per_update: float, made: int, updates: int) -> Estimate:
-    """Return the time left for a run that has begun, at its own speed.
-
-    Args:
-        seconds_per_update: its speed.
-        made: number of updates made.
-        updates: number of updates left.
-    """
-    return within_factor(seconds_per_update * updates, SAME_FACTOR, f"measured: this run, its first {made} updates")
-
-
 def decoding(operations: float, sentences: int, records: dict[str, tuple[float, float]], device: str) -> Estimate:
     """Return the time of translating.
 
@@ -119,11 +108,6 @@ def decoding(operations: float, sentences: int, records: dict[str, tuple[float, 
     return within_factor(
         seconds * ratio, scaling_uncertainty(ratio), f"translating: scaled from that of {name} (benchmark record)"
     )
-
-
-def hardware(records: list[TrainingRecord]) -> str:
-    """Return the names of the hardware in the records."""
-    return ", ".join(sorted({record.hardware for record in records}))
 
 
 def kept_sizes(parameters: int, average: int) -> tuple[int, int]:
@@ -147,8 +131,3 @@ def _without_seed(spec: RunSpec) -> dict[str, Any]:
 def _distance(record: TrainingRecord, spec: RunSpec, task: str, operations: float) -> tuple[bool, bool, float, str]:
     other_task, other_builder = record.task != task, record.spec.builder != spec.builder
     return other_task, other_builder, abs(log(operations / record.operations)), record.directory
-
-
-def removed_run(seconds: float) -> Estimate:
-    """Return the time of a run that was trained before and whose folder was removed."""
-    return within_factor(seconds, SAME_FACTOR, "measured: this run, whose folder was removed (benchmark record)")

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mdnmt.errors import printable
-from mdnmt.operations.progress.failures import PAGE, explain, was_stopped
+from mdnmt.operations.progress.failures import explain, was_stopped
 from mdnmt.operations.progress.run_states import RunState, duration, run_states
 from mdnmt.operations.progress.stages import Progress, stage_of
 
@@ -30,17 +30,11 @@ class Display:
     """
 
     def __init__(
-        self,
-        console: Console,
-        command: str,
-        folder: Path,
-        *,
-        page: Path = PAGE,
-        clock: Callable[[], float] = time.monotonic,
+        self, console: Console, command: str, folder: Path, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.progress = Progress()
         self.command = command
-        self._console, self._folder, self._page, self._clock = console, folder, page, clock
+        self._console, self._folder, self._clock = console, folder, clock
         self._live: Live | None = None
         self._states: list[RunState] = []
         self._read_at: float | None = None
@@ -70,7 +64,7 @@ class Display:
     def failed(self, number: int, rule: str, logs: list[str]) -> None:
         """Explain a failure, or that the job was stopped. On a terminal, the lines stay above the display."""
         job = self.progress.fail(number, stopped=was_stopped(logs))
-        for line in explain(job.title if job else rule, logs, self.command, self._page):
+        for line in explain(job.title if job else rule, logs, self.command):
             self.line(line, style="red" if line.startswith("FAILED") else None)
 
     def line(self, text: str, style: str | None = None) -> None:

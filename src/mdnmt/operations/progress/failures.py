@@ -77,10 +77,10 @@ def last_lines(log: Path, number: int = LAST_LINES) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()][-number:]
 
 
-def likely_cause(lines: list[str], page: Path = PAGE) -> str | None:
-    """Return the advice for the last of these lines that the page explains; None: it explains none of them."""
+def likely_cause(lines: list[str]) -> str | None:
+    """Return the advice of the troubleshooting page for the last of these lines that it explains; None: for none."""
     for line in reversed(lines):
-        matching = [cause for cause in causes(page) if cause.explains(line)]
+        matching = [cause for cause in causes(PAGE.absolute()) if cause.explains(line)]
         if matching:
             return max(matching, key=lambda cause: cause.literal).advice
     return None
@@ -92,14 +92,13 @@ def was_stopped(logs: list[str]) -> bool:
     return any(_STOPPED.search(line) for line in ends)
 
 
-def explain(title: str, logs: list[str], command: str, page: Path = PAGE) -> list[str]:
+def explain(title: str, logs: list[str], command: str) -> list[str]:
     """Return the lines that explain a failed job.
 
     Args:
         title: the job in words.
         logs: its log files.
         command: the command that continues the study.
-        page: the troubleshooting page.
     """
     ends = {log: last_lines(Path(log)) for log in logs}
     if was_stopped(logs):
@@ -108,8 +107,8 @@ def explain(title: str, logs: list[str], command: str, page: Path = PAGE) -> lis
     lines = [f"FAILED: {title}"]
     for log, end in ends.items():
         lines += [f"  log: {log}", *(f"    {line}" for line in end)]
-    advice = likely_cause([line for end in ends.values() for line in end], page)
-    lines.append(f"  likely cause and remedy: {advice}" if advice else f"  {page} lists common messages")
+    advice = likely_cause([line for end in ends.values() for line in end])
+    lines.append(f"  likely cause and remedy: {advice}" if advice else f"  {PAGE} lists common messages")
     # The same command would be refused again.
     if any(ACCEPT in line for end in ends.values() for line in end):
         return [*lines, f"  to continue with this code: {_with_config(command, 'accept_code_change=true')}"]

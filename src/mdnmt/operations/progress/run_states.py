@@ -8,7 +8,7 @@ from typing import Any
 
 from mdnmt.fsio import read_json
 from mdnmt.paths import RunPaths
-from mdnmt.train.lease import lease_is_live, read_holder
+from mdnmt.train.lease import lease_is_live
 from mdnmt.train.metrics_log import read_metrics
 
 
@@ -24,7 +24,6 @@ class RunState:
         seconds_left: time left at the speed of the current attempt; None: not known.
         attempts: how often it was started or resumed.
         holder: a description of the process that trains it.
-        job: the SLURM job that trains it.
         error: how its last failed attempt ended.
         loss: the last loss on the training batches.
     """
@@ -36,7 +35,6 @@ class RunState:
     seconds_left: float | None = None
     attempts: int = 0
     holder: str | None = None
-    job: str | None = None
     error: str | None = None
     loss: float | None = None
 
@@ -60,7 +58,6 @@ def _state(name: str, paths: RunPaths, updates: int | None) -> RunState:
     if paths.is_finished:
         return RunState(name, "done", update, updates, None, attempts)
     live = lease_is_live(paths.lease)
-    holder = read_holder(paths.lease) if live else None
     return RunState(
         name=name,
         state="training" if live else "stopped" if records else "to do",
@@ -69,7 +66,6 @@ def _state(name: str, paths: RunPaths, updates: int | None) -> RunState:
         seconds_left=_seconds_left(records, update, updates) if live else None,
         attempts=attempts,
         holder=live,
-        job=holder.job if holder else None,
         # While an attempt runs, the file says what would be known if it were killed.
         error=None if live else _last_error(paths.folder / "attempts.json"),
         loss=next(

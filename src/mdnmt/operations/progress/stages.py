@@ -36,9 +36,8 @@ def stage_of(rule: str) -> str | None:
 
 @dataclass
 class Job:
-    """A job: its number, rule, readable title, the run that it trains if any, and its logs."""
+    """A job: its rule, readable title, the run that it trains if any, and its logs."""
 
-    number: int
     rule: str
     title: str
     run: str | None
@@ -81,7 +80,7 @@ class Progress:
         if stage_of(rule) == "trainings" and {"task", "method", "seed", "fp"} <= wildcards.keys():
             run = f"{wildcards['task']}/{wildcards['method']}/seed{wildcards['seed']}-{wildcards['fp']}"
         shown_title = title or " ".join([rule, *map(str, wildcards.values())])
-        job = Job(number, rule, shown_title, run, logs)
+        job = Job(rule, shown_title, run, logs)
         self.running[number] = self._known[number] = job
         return job
 

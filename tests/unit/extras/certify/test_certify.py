@@ -76,7 +76,7 @@ def test_what_a_human_must_add_is_empty_and_listed(certificate: Path) -> None:
     text = (certificate / "README.md").read_text(encoding="utf-8")
     listed = text.partition("## What a human must add")[2].partition("##")[0]
     assert listed.count("\n1") + len(re.findall(r"^[2-9]\. ", listed, re.M)) == len(TO_ADD)
-    fields = [re.match(r"(.+?): in (\w+)", field.where) for field in TO_ADD]
+    fields = [re.match(r"(.+?): in (\w+)", where) for _, where in TO_ADD]
     named = {found[1]: found[2] for found in fields if found}
     for name, section in named.items():
         body = text.partition(f"## {section}\n")[2].partition("\n## ")[0]

@@ -21,6 +21,7 @@ from mdnmt.config.run import RunSpec
 from mdnmt.corpora.providers import http
 from mdnmt.errors import ConfigError, DataError, FetchError, MdnmtError
 from mdnmt.exchange.bundle import Bundle
+from mdnmt.exchange.campaign_results import write_parts
 from mdnmt.extras.stores import transfer
 from mdnmt.extras.stores.transfer import MANIFEST, address_of, pull, push
 
@@ -309,6 +310,25 @@ def test_a_run_that_is_begun_here_is_left_alone(store: Path, address: str, tmp_p
     with pytest.raises(DataError, match="is here but not finished; if nothing trains there, remove it"):
         pull(str(store), tmp_path / "results", address)
     assert list(contents(tmp_path / "results")) == [f"runs/{address}/metrics.jsonl"]
+
+
+def test_a_part_of_a_campaign_leaves_runs_alone_that_are_here_or_begun_here(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = sorted(path.relative_to(made / "results/runs").as_posix() for path in made.glob("results/runs/*/*/seed*"))
+    [part], _ = write_parts(made / "results", runs, tmp_path / "parts", "campaign-tiny")
+    results = tmp_path / "results"
+    begun = results / "runs" / runs[0] / "metrics.jsonl"
+    begun.parent.mkdir(parents=True)
+    begun.write_text("{}\n", encoding="utf-8")
+    shutil.copytree(made / "results/runs" / runs[1], results / "runs" / runs[1])
+    command = ["pull", str(part), "--results", str(results), "--benchmarks", str(tmp_path / "benchmarks")]
+    capsys.readouterr()
+    assert main(command) == 0
+    first, second, third, task = capsys.readouterr().out.splitlines()
+    assert first == f"{runs[0]}: is being trained here, or was; remove its folder first"
+    assert (second, third) == (f"{runs[1]}: is here already", f"{runs[2]}: taken in") and "not built here" in task
+    assert contents(begun.parent) == {"metrics.jsonl": b"{}\n"}
 
 
 def test_an_unfinished_run_is_not_pushed(made: Path, address: str, tmp_path: Path) -> None:

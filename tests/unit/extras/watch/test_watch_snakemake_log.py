@@ -35,14 +35,9 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def test_what_is_waited_for(tmp_path: Path) -> None:
     last_start = read_start_state(write(tmp_path, "2026", LOG))
-    assert last_start.start == "a68b7d47"
     # Sent, and neither finished nor failed; the failed one was sent again under another number.
     assert last_start.waiting == {"2": "19", "5": "77", "6": "5"}
-    assert last_start.failed_submissions == 1 and not last_start.has_ended
-
-
-def test_end(tmp_path: Path) -> None:
-    assert read_start_state(write(tmp_path, "2026", f"{LOG}Complete log(s): here\n")).has_ended
+    assert last_start.failed_submissions == 1
 
 
 def test_newest_that_sent_jobs(tmp_path: Path) -> None:

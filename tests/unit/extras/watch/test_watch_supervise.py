@@ -38,13 +38,11 @@ class Scene:
         return len(path.read_text()) if path.exists() else 0
 
     def look(self) -> Overview:
-        jobs = {number: SlurmJob(number, state, "", "", "rule_train") for number, state in self.jobs.items()}
+        jobs = {number: SlurmJob(number, state, "rule_train") for number, state in self.jobs.items()}
         # The second start waits for nothing.
         waiting = self.waiting if self.starts == 1 else []
         # A start has its log once it has begun; until then the log of the one before is the newest.
-        last_start = StartState(
-            Path(f"log-{self.starts}"), "a", dict.fromkeys(waiting, "1"), self.failed_submissions, False
-        )
+        last_start = StartState(Path(f"log-{self.starts}"), dict.fromkeys(waiting, "1"), self.failed_submissions)
         return Overview([RunState("run", "stopped", 0)], jobs, "snakemake" if self.is_running else None, last_start)
 
 
@@ -99,10 +97,10 @@ def test_starts_again_after_failed_submissions(tmp_path: Path) -> None:
 
 def test_sees_jobs_off_that_nobody_waits_for(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.jobs, scene.is_running = {"8": "PENDING"}, False
+    scene.jobs, scene.is_running = {"8": "PENDING", "9": "PENDING"}, False
     lock = tmp_path / ".snakemake" / "locks" / "0.input.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
     status, said, calls = supervise(scene, "end", "0")
-    assert status == 0 and calls == [["scancel", "8"]] and "waiting for 1 jobs" in said[0]
+    assert status == 0 and calls == [["scancel", "8", "9"]] and "waiting for 2 jobs" in said[0]
     assert not lock.exists()

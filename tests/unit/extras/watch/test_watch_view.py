@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from mdnmt.extras.watch.overview import Overview, overview_text
-from mdnmt.extras.watch.slurm_jobs import SlurmJob, cancel, slurm_jobs
+from mdnmt.extras.watch.slurm_jobs import SlurmJob, slurm_jobs
 from mdnmt.extras.watch.snakemake_log import StartState
 from mdnmt.fsio import write_sealed
 from mdnmt.operations.progress.run_states import RunState, run_states
@@ -18,11 +18,11 @@ COMMENT = "rule_train_wildcards_toy-en-de_mixed_1_6fbf7a48"
 
 
 def job(number: str, state: str, comment: str = COMMENT) -> SlurmJob:
-    return SlurmJob(number, state, "None", "a68b", comment)
+    return SlurmJob(number, state, comment)
 
 
 def view(jobs: list[SlurmJob] | None, waiting: list[str], snakemake: str | None = "snakemake (process 7)") -> Overview:
-    last_start = StartState(Path("log"), "a68b", dict.fromkeys(waiting, "1"), 0, False)
+    last_start = StartState(Path("log"), dict.fromkeys(waiting, "1"), 0)
     return Overview(
         [RunState(RUN, "training", 5, 10)], {one.job: one for one in jobs} if jobs else None, snakemake, last_start
     )
@@ -62,7 +62,7 @@ def test_tasks_of_a_job_array_are_jobs_of_their_own(tmp_path: Path) -> None:
 
     def run(command: list[str]) -> str:
         asked.extend(command)
-        return "".join(f"7_{task}|RUNNING|None|a68b|{COMMENT}|{tmp_path.resolve()}\n" for task in (1, 2))
+        return "".join(f"7_{task}|RUNNING|{COMMENT}|{tmp_path.resolve()}\n" for task in (1, 2))
 
     jobs = slurm_jobs(tmp_path, run=run)
     assert jobs is not None and list(jobs) == ["7_1", "7_2"] and "--array" in asked
@@ -79,20 +79,16 @@ def test_text() -> None:
 
 
 def test_jobs_of_this_folder_alone(tmp_path: Path) -> None:
-    here = f"1|RUNNING|None|a68b|{COMMENT}|{tmp_path.resolve()}"
+    here = f"1|RUNNING|{COMMENT}|{tmp_path.resolve()}"
     lines = [
         here,
-        "2|RUNNING|None|b|rule_train|/elsewhere",
-        f"3|RUNNING|None|bash|(null)|{tmp_path.resolve()}",
+        "2|RUNNING|rule_train|/elsewhere",
+        f"3|RUNNING|(null)|{tmp_path.resolve()}",
         "noise",
     ]
     found = slurm_jobs(tmp_path, run=lambda command: "\n".join(lines))
     assert found is not None and list(found) == ["1"] and found["1"].run == RUN
     assert slurm_jobs(tmp_path, run=lambda command: None) is None
-    calls: list[list[str]] = []
-    cancel([], run=lambda command: calls.append(command) or "")
-    cancel(["1", "2"], run=lambda command: calls.append(command) or "")
-    assert calls == [["scancel", "1", "2"]]
 
 
 def test_run_states(tmp_path: Path) -> None:
