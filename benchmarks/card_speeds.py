@@ -62,7 +62,7 @@ def work(method: str, task: str) -> tuple[str, float]:
     from mdnmt.operations.plan.model_work import work_of
     from mdnmt.operations.plan.run_plan import spec_of
     from mdnmt.studies.resolve import resolve
-    from mdnmt.studies.result_paths import result_paths
+    from mdnmt.studies.result_paths import ResultPaths
 
     if not task:
         size, (builder, own) = gpu.SIZES["papers"], workload.MODELS[method]
@@ -73,7 +73,7 @@ def work(method: str, task: str) -> tuple[str, float]:
     study = resolve(ROOT / "config", "paper", ROOT / "resources" / "corpora")
     spec = spec_of(next(iter(study.runs_of(task, method))))
     assert spec is not None
-    vocab = vocab_sizes(study.tasks[task], result_paths(study, ROOT / "results"))[0]
+    vocab = vocab_sizes(study.tasks[task], ResultPaths(study, ROOT / "results"))[0]
     domains = len(study.tasks[task].config.domains)
     return spec.builder, work_of(spec.builder, spec.architecture, domains, vocab).of_update(spec.training)
 

@@ -13,7 +13,7 @@ from mdnmt.exhibits.combined_jobs import analysed_runs
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
-from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Run, Study
 from mdnmt.studies.study_exhibits import tables_of
 
@@ -92,14 +92,14 @@ def pack_study(study: Study, results: Path, bundle: Bundle, *, runs_only: bool =
     Raises:
         MdnmtError: a file is missing, or was altered.
     """
-    added, waiting = bundle_finished(study, result_paths(study, results), bundle)
+    added, waiting = bundle_finished(study, ResultPaths(study, results), bundle)
     lines = [f"added {name}" for name in added]
     lines += [f"not added: {name} {why}" for name, why in waiting.items()]
     if runs_only:
         return lines
     bundled = study.only(lambda run: run.address in bundle.runs)
-    lines += [f"added task {name}" for name in bundle_tasks(bundled, result_paths(bundled, results), bundle)]
+    lines += [f"added task {name}" for name in bundle_tasks(bundled, ResultPaths(bundled, results), bundle)]
     # Specifications name files relative to the project, as in a fresh clone, where the results are in `results`.
     with contextlib.chdir(results.resolve().parent):
-        left_out = bundle_exhibits(bundled, result_paths(bundled, Path("results")), bundle)
+        left_out = bundle_exhibits(bundled, ResultPaths(bundled, Path("results")), bundle)
     return [*lines, *(f"left out: {name} {why}" for name, why in left_out.items())]

@@ -16,7 +16,7 @@ from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import ConfigError
 from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 from mdnmt.workspace import config_file, config_files
 
@@ -60,7 +60,7 @@ def open_study(
     if project.finished_only:
         study = study.only(is_trained_or_bundled(results, bundle))
     audited = [path.stem for path in config_files(config_folder, "audit/*.yaml")]
-    return ProjectStudy(project, study, bundle, result_paths(study, results, audited))
+    return ProjectStudy(project, study, bundle, ResultPaths(study, results, audited))
 
 
 def arguments(project: ProjectConfig, config_folder: Path) -> str:

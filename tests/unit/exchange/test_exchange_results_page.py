@@ -13,7 +13,7 @@ from mdnmt.cli import main
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.results_page import fall_of_loss, results_page
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -53,7 +53,7 @@ def test_exhibits_of_a_task_without_bundled_runs_are_left_out(
 ) -> None:
     study = make_project(tmp_path / "project")
     with contextlib.chdir(tmp_path / "project"):
-        shutil.rmtree(result_paths(study, Path("results")).copied("tiny"))
+        shutil.rmtree(ResultPaths(study, Path("results")).copied("tiny"))
         assert main(["bundle", "tiny", "--bundle", "bundle"]) == 0
     assert "left out: tables/jiang2020-table2 no run on tiny is in the bundle" in capsys.readouterr().out
 

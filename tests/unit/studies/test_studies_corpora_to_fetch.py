@@ -16,7 +16,7 @@ from mdnmt.operations.plan.plan_text import plan_text
 from mdnmt.operations.plan.study_plan import make_plan
 from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 
@@ -132,4 +132,4 @@ def test_what_waits_for_a_download_is_planned_with_a_placeholder(project: Projec
     assert plan.tasks[0].corpora[0].size_bytes is None
     assert "Downloaded first, and their checksums recorded: toy." in plan_text(plan)
     # The workflow never sees that address.
-    assert result_paths(study, tmp_path).task("toy") != result_paths(project.resolve(), tmp_path).task("toy")
+    assert ResultPaths(study, tmp_path).task("toy") != ResultPaths(project.resolve(), tmp_path).task("toy")
