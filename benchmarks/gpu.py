@@ -31,7 +31,7 @@ from mdnmt.config.training import Training, merge_recipes
 from mdnmt.fsio import read_json
 from mdnmt.models.kernels import using
 from mdnmt.operations.plan.existing_results import vocab_sizes
-from mdnmt.operations.plan.run_plan import RunPlanner, spec_of
+from mdnmt.operations.plan.run_plan import RunPlanner
 from mdnmt.paths import RunPaths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
@@ -171,8 +171,8 @@ def _planned(task_name: str, method: str) -> tuple[RunSpec, dict[str, Any], int]
     places = ResultPaths(study, ROOT / "results")
     vocabs = {name: vocab_sizes(one, places)[0] for name, one in study.tasks.items()}
     planned = RunPlanner(study, places, ROOT / "logs" / "benchmarks", vocabs, [], "cuda").plan(run)
-    printed = spec_of(run)
-    if printed is None or planned.updates is None:
+    printed = run.planned
+    if planned.updates is None:
         raise SystemExit(f"mdnmt: found no recipe for {method} in {task_name}")
     expected = {
         "tokens_per_batch": printed.training.max_tokens,
