@@ -98,11 +98,7 @@ class Bundle:
     def _files(self, key: str) -> dict[str, str]:
         return dict(self.archives.get(key, {}).get("files", {}))
 
-    def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
-        """Pack a run's folder and list it in the manifest; return whether the bundle was changed (see `add_all`)."""
-        return bool(self.add_all([(run, folder, left_out)]))
-
-    def add_all(self, runs: Iterable[tuple[str, Path, Collection[str]]]) -> list[str]:
+    def add(self, runs: Iterable[tuple[str, Path, Collection[str]]]) -> list[str]:
         """Pack folders of runs and list them in the manifest; the same folders give the same bytes.
 
         A bundled run is replaced only if the folder has all its files, except those left out, and a new or changed one.

@@ -67,7 +67,7 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
             finished.append((run.address, folder, {path.relative_to(folder).as_posix() for path in left_out}))
         elif missing != NOT_TRAINED and run.address not in bundle.runs:
             waiting[run.address] = missing
-    return bundle.add_all(finished), waiting
+    return bundle.add(finished), waiting
 
 
 def drop_other_runs(study: Study, bundle: Bundle) -> list[str]:

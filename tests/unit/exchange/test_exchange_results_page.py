@@ -42,7 +42,7 @@ def test_runs_of_other_studies_are_left_out(tmp_path: Path) -> None:
         assert main(["bundle", "tiny", "--bundle", "bundle"]) == 0
         [run] = Path("results/runs/tiny/mixed").glob("seed2-*")
         bundle = Bundle(Path("bundle").resolve())
-        bundle.add("tiny/mixed/seed2-00000000", run, set())
+        bundle.add([("tiny/mixed/seed2-00000000", run, ())])
         page = results_page(bundle, "tiny")
     assert len(bundle.runs) == 4 and "| tiny | `mixed` | 1, 2, 3 |" in page
 
