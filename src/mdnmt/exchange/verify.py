@@ -143,10 +143,12 @@ def _run(folder: Path, missing: dict[str, list[str]], rebuild: str) -> list[Find
     key = folder.relative_to("results").as_posix()
     translated = sorted(path.parent for path in folder.glob("*/hyp"))
     findings = [] if translated else [Finding(key, "differs", "has no translations")]
+    try:
+        task = f"{folder.parts[2]}-{fsio.read_json(folder / 'run.json')['spec']['task_fingerprint']}"
+    except _FILE_ERRORS as error:
+        return [*findings, Finding(f"{key}/run.json", "differs", _error_text(error))]
     for test in translated:
         what = f"{key}/{test.name}"
-        record = fsio.read_json(folder / "run.json")
-        task = f"{folder.parts[2]}-{record['spec']['task_fingerprint']}"
         if task not in missing:
             findings.append(Finding(what, "not checked", f"the bundle has no sound {TASKS}/{task}"))
             continue
