@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.config.claims import Claim, is_own, needs, without_tables
+from mdnmt.config.claims import Claim, is_own, without_tables
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import curve_measures, proportion_measures
@@ -102,11 +102,11 @@ def test_the_bleu_of_a_claim_is_the_one_that_is_compared_with_print() -> None:
 def test_a_claim_is_decided_without_tables_that_the_study_leaves_out() -> None:
     spec = spec_of("replication", "jiang2020")
     labels = spec.claims["jiang-t5-labels-matter"]
-    assert needs(labels).tables == ("table5-en-fr", "table3")
+    assert labels.tables == ("table5-en-fr", "table3")
     assert spec.left_out["jiang-t5-labels-matter"] == ("table5-en-de", "table5-zh-en")
     assert "jiang-all-domains" not in spec.left_out
     kept = spec_of("paper", "jiang2020")
-    assert kept.left_out == {} and "table5-en-de" in needs(kept.claims["jiang-t5-labels-matter"]).tables
+    assert kept.left_out == {} and "table5-en-de" in kept.claims["jiang-t5-labels-matter"].tables
     only = without_tables(labels, ["table5-en-de", "table5-en-fr", "table5-zh-en"])
     assert only == labels, "a rule that would lose all its tables keeps them and stays undecided"
 
