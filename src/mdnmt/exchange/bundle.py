@@ -15,7 +15,7 @@ import json
 import lzma
 import re
 import tarfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from mdnmt.errors import DataError
 from mdnmt.exchange import side_by_side
 from mdnmt.paths import RunPaths
 from mdnmt.plugins import require_kept
-from mdnmt.studies.study import Run
 
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1  # of the manifest; one that names none has it too
@@ -278,16 +277,6 @@ class Bundle:
 def key_of(run: str) -> str:
     """Return the key of the archive with a run."""
     return f"{RUNS}/{run.rpartition('/')[0]}"
-
-
-def is_trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
-    """Return a function that says whether a run's exhibits can be made without training it."""
-
-    def keep(run: Run) -> bool:
-        paths = RunPaths(results / "runs" / run.address)
-        return run.address in bundle.runs or paths.is_finished
-
-    return keep
 
 
 def write_back(contents: Mapping[str, bytes], folder: Path) -> None:

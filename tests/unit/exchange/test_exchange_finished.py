@@ -13,10 +13,11 @@ from small_bundle import CORPORA, make_project, make_runs, reseal, score
 from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.decode.likelihood import LIKELIHOOD, Likelihood, Likelihoods, write_likelihoods
-from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
+from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.evidence import exhibit_specs
 from mdnmt.exchange.pack_study import bundle_finished
 from mdnmt.exchange.verify import verify
+from mdnmt.paths import RunPaths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Study
@@ -38,10 +39,8 @@ def project(made: tuple[Path, Study], tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path / "project"
 
 
-def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(
-    made: tuple[Path, Study], project: Path, tmp_path: Path
-) -> None:
-    finished = made[1].only(is_trained_or_bundled(Path("results"), Bundle(tmp_path / "none")))
+def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(made: tuple[Path, Study], project: Path) -> None:
+    finished = made[1].only(lambda run: RunPaths(Path("results", "runs", run.address)).is_finished)
     seeds = {
         name: [run.seed for run in finished.makeable() if run.directory == name] for name in ("mixed", "waldm-edc")
     }
