@@ -15,7 +15,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Run, Study
-from mdnmt.studies.study_exhibits import tables_of
+from mdnmt.studies.study_exhibits import table_of
 
 
 def first_missing_result(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
@@ -41,8 +41,8 @@ def _shown_files(study: Study, places: ResultPaths) -> set[Path]:
 
 def _tests_need_likelihoods(study: Study) -> bool:
     """Return whether a table tests a metric that resamples likelihoods of sentences: perplexity or accuracy."""
-    tables = tables_of(study.config, study.papers)
-    return any(METRICS[metric].needs_model for _, table in tables for metric in table.metrics)
+    tables = (table_of(study.config, study.papers, key) for key in study.config.tables)
+    return any(METRICS[metric].needs_model for table in tables for metric in table.metrics)
 
 
 def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
