@@ -235,8 +235,11 @@ def corpus_spec(wildcards, threads):
 
 
 def corpus_declared(wildcards):
-    """Return what the configuration says of a corpus."""
-    return declared_corpus(STUDY, wildcards.corpus)
+    """Return what the configuration says of a corpus, as JSON.
+
+    It decides whether a corpus is fetched again; the checksum that the first download recorded must not change it.
+    """
+    return STUDY.corpus(wildcards.corpus).model_dump_json()
 
 
 def corpus_lost(wildcards):

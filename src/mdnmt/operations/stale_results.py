@@ -85,7 +85,7 @@ def _configured(study: Study, results: Path) -> set[Path]:
         named.add(folder / f"external-{output.system}-{study.external_fingerprint(output)}")
     for run in study.makeable():
         folder = results / "runs" / run.task / run.directory / f"seed{run.seed}-{run.fingerprint}"
-        named |= {folder, folder / f"analysis-{study.analysis_fingerprint(run)}"}
+        named |= {folder, folder / f"analysis-{study.analysis_fingerprint}"}
         named |= {folder / one.translation(study.decode_fingerprint(one)) for one in translations_of(study, run)}
     return named
 

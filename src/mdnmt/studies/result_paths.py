@@ -57,7 +57,7 @@ class ResultPaths:
 
     def analysis(self, run: Run) -> str:
         """Return the folder of a run's analyses."""
-        return f"{self.run(run)}/analysis-{self.study.analysis_fingerprint(run)}"
+        return f"{self.run(run)}/analysis-{self.study.analysis_fingerprint}"
 
     def labels(self, task: str) -> str:
         """Return the domains that a classifier predicts for the test sentences of a task."""

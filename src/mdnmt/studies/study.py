@@ -228,6 +228,10 @@ class Study:
         """Return the runs that can be made."""
         return [run for run in self.runs if run.spec is not None and task in (None, run.task)]
 
+    def corpus(self, name: str) -> CorpusConfig:
+        """Return the configuration of a corpus of the study, without the checksums of the locks."""
+        return next(task.corpora[name] for task in self.tasks.values() if name in task.corpora)
+
     def task_at(self, stage: str, fp: str) -> Task:
         """Return the first task whose stage `stage` has the address `fp`; others may share it.
 
@@ -318,7 +322,8 @@ class Study:
         most = self.decoding[task].max_sentences
         return ["--limit", str(most)] if most else []
 
-    def analysis_fingerprint(self, run: Run) -> str:
+    @property
+    def analysis_fingerprint(self) -> str:
         """Return the content address of a run's analyses, within the run's folder; all runs have the same one."""
         return fingerprint("analyse", self.config.analysis.model_dump(mode="json"))
 
