@@ -60,9 +60,8 @@ def work(method: str, task: str) -> tuple[str, float]:
     from mdnmt.config.training import Training
     from mdnmt.operations.plan.existing_results import vocab_sizes
     from mdnmt.operations.plan.model_work import work_of
-    from mdnmt.operations.plan.run_plan import spec_of
     from mdnmt.studies.resolve import resolve
-    from mdnmt.studies.result_paths import result_paths
+    from mdnmt.studies.result_paths import ResultPaths
 
     if not task:
         size, (builder, own) = gpu.SIZES["papers"], workload.MODELS[method]
@@ -71,9 +70,8 @@ def work(method: str, task: str) -> tuple[str, float]:
         found = work_of(builder, architecture, workload.DOMAINS, VocabSizes(size.vocab, size.vocab, True))
         return builder, found.of_update(Training(max_updates=1, max_tokens=size.tokens))
     study = resolve(ROOT / "config", "paper", ROOT / "resources" / "corpora")
-    spec = spec_of(next(iter(study.runs_of(task, method))))
-    assert spec is not None
-    vocab = vocab_sizes(study.tasks[task], result_paths(study, ROOT / "results"))[0]
+    spec = study.runs_of(task, method)[0].planned
+    vocab = vocab_sizes(study.tasks[task], ResultPaths(study, ROOT / "results"))[0]
     domains = len(study.tasks[task].config.domains)
     return spec.builder, work_of(spec.builder, spec.architecture, domains, vocab).of_update(spec.training)
 

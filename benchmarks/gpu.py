@@ -31,10 +31,10 @@ from mdnmt.config.training import Training, merge_recipes
 from mdnmt.fsio import read_json
 from mdnmt.models.kernels import using
 from mdnmt.operations.plan.existing_results import vocab_sizes
-from mdnmt.operations.plan.run_plan import RunPlanner, spec_of
+from mdnmt.operations.plan.run_plan import RunPlanner
 from mdnmt.paths import RunPaths
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.device import choose_device, make_deterministic
 from mdnmt.train.device_watch import DeviceWatch
@@ -168,11 +168,11 @@ def _planned(task_name: str, method: str) -> tuple[RunSpec, dict[str, Any], int]
     """Return a row of the study `paper`: its spec, what `mdnmt plan paper` expects of it, and its source vocabulary."""
     study = resolve(ROOT / "config", "paper", ROOT / "resources" / "corpora")
     run = next(one for one in study.runs_of(task_name, method) if one.seed == 1)
-    places = result_paths(study, ROOT / "results")
+    places = ResultPaths(study, ROOT / "results")
     vocabs = {name: vocab_sizes(one, places)[0] for name, one in study.tasks.items()}
     planned = RunPlanner(study, places, ROOT / "logs" / "benchmarks", vocabs, [], "cuda").plan(run)
-    printed = spec_of(run)
-    if printed is None or planned.updates is None:
+    printed = run.planned
+    if planned.updates is None:
         raise SystemExit(f"mdnmt: found no recipe for {method} in {task_name}")
     expected = {
         "tokens_per_batch": printed.training.max_tokens,

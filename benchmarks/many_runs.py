@@ -21,7 +21,7 @@ from mdnmt.config.metrics import METRICS
 from mdnmt.fsio import write_sealed
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 SENTENCES = 1000
 
@@ -35,7 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder, "results")
         study = resolve(args.config_folder, args.study, Path("resources/corpora"))
-        places, draw, files = result_paths(study, results), random.Random(1), 0
+        places, draw, files = ResultPaths(study, results), random.Random(1), 0
         names = [name for name, about in METRICS.items() if about.file == "scores.json"]
         for run in study.makeable():
             domains = study.tasks[run.task].config.domains

@@ -27,7 +27,7 @@ from mdnmt.score.significance.resampling import bootstrap_scores
 from mdnmt.score.significance.sentence_statistics import Array, counter
 from mdnmt.score.test_sets import load_test_sets
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 METRICS: tuple[Metric, ...] = ("bleu", "bleu_tok", "chrf")
 RESAMPLES = 1000
@@ -56,7 +56,7 @@ def components(scores: list[Array], resampled: list[Array], sentences: int) -> P
 
 def of_study(name: str, task: str, seeds: int, results: Path) -> tuple[str, dict[str, dict[str, Parts]]]:
     study = resolve(Path("config"), name, Path("resources/corpora"), seeds)
-    places = result_paths(study, results)
+    places = ResultPaths(study, results)
     rows: dict[str, list[Path]] = {}
     for run in study.makeable(task):
         if is_translated(run, places):

@@ -12,7 +12,7 @@ from workflow.snakemake_project import Project
 from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
 CORPORA = Path("resources/corpora")
@@ -35,9 +35,9 @@ def make_project(folder: Path, *, redistributable: bool = True) -> Study:
         task = study.tasks["tiny"]
         assert main(["fetch", "--study", "tiny"]) == 0
         assert task.spec is not None
-        out = result_paths(study, Path("results")).task("tiny")
+        out = ResultPaths(study, Path("results")).task("tiny")
         assert main(["task", "--spec", task.spec.model_dump_json(), "--corpora", str(CORPORA), "--out", out]) == 0
-        assert main(score(result_paths(study, Path("results")).copied("tiny"), out, "--copy-source")) == 0
+        assert main(score(ResultPaths(study, Path("results")).copied("tiny"), out, "--copy-source")) == 0
     return study
 
 
@@ -84,7 +84,7 @@ def make_runs(project: Path, study: Study, *directories: str) -> None:
     with contextlib.chdir(project):
         for run in study.makeable():
             if run.directory in directories:
-                make_run(study, run, result_paths(study, Path("results")))
+                make_run(study, run, ResultPaths(study, Path("results")))
 
 
 def reseal(path: Path, **changes: object) -> None:

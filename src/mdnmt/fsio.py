@@ -166,30 +166,26 @@ def require_options(expected: Mapping[str, str]) -> None:
         DamagedFile: a file was made with other options.
     """
     for name, options in expected.items():
-        if _sealed_options(Path(name)) not in (options, None):
+        if _said(Path(name), MADE_WITH, "") not in (options, None):
             raise DamagedFile(Path(name), "was made with other options than this study asks for")
 
 
-def _sealed_options(path: Path) -> str | None:
-    """Return the options hash of a sealed file: "" if it has none, None if the file cannot be read."""
+def _said(path: Path, key: str, otherwise: Any) -> Any:
+    """Return what a sealed file has under a key, which may be missing; None if the file cannot be read."""
     try:
-        return str(json.loads(path.read_bytes()).get(MADE_WITH, ""))
-    except (OSError, ValueError, RecursionError, AttributeError):
+        return json.loads(path.read_bytes()).get(key, otherwise)
+    except (OSError, ValueError, RecursionError, AttributeError):  # its readers report it
         return None
 
 
 def made_by_of(path: Path) -> dict[str, Any]:
     """Return what a sealed file records about the code and the packages that made it; {} if it records nothing."""
-    try:
-        found = json.loads(path.read_bytes()).get(MADE_BY)
-    except (OSError, ValueError, RecursionError, AttributeError):  # its readers report it
-        return {}
-    return found if isinstance(found, dict) else {}
+    return dict(_said(path, MADE_BY, {}) or {})
 
 
 def has_options(path: Path, options: str) -> bool:
     """Say whether a file exists and was made with the options of this hash."""
-    return _sealed_options(path) == options
+    return bool(_said(path, MADE_WITH, "") == options)
 
 
 def write_sums(

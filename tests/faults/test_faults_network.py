@@ -92,7 +92,7 @@ def test_verbs_do_their_work_without_a_network(whole: Finished, tmp_path: Path) 
     code.mkdir()
     (code / "sitecustomize.py").write_text(REFUSE)
     made, new = whole.copy(tmp_path / "copy"), tmp_path / "new"
-    Bundle(new / "bundle").add(BUNDLED, made.run)
+    Bundle(new / "bundle").add([(BUNDLED, made.run, ())])
     calls = chain(made, generated_task(tmp_path), str(new))
     # COMET has an environment of its own: tests/comet/test_comet_scores.py asks the same of it.
     assert verbs_of_rules() - {"fetch", "comet"} <= {verb for verb, *_ in calls}

@@ -64,7 +64,7 @@ rule figures:
         runtime=JOBS.minutes(120),
         study=STUDY_OPTIONS,
     params:
-        specs=planned_figures,
+        specs=planned_all(figure_spec, STUDY.config.figures),
         code=[code_of_figure(STUDY, key) for key in STUDY.config.figures],
     message:
         "All figures of the study"
@@ -93,7 +93,7 @@ rule tables:
     resources:
         study=STUDY_OPTIONS,
     params:
-        specs=planned_tables,
+        specs=planned_all(table_spec, STUDY.config.tables),
         code=[code_of_table(STUDY, key, PLACES) for key in STUDY.config.tables],
     message:
         "All tables of the study"

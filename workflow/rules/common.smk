@@ -28,7 +28,7 @@ from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.external_systems import check_external, external_of_table
-from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
+from mdnmt.studies.corpora_to_fetch import FirstDownloads, spec_to_fetch, to_fetch
 from mdnmt.studies.result_paths import TranslationsFolder, complete_stages
 from mdnmt.studies.study import NOT_TRAINED, pretrained_weights
 

@@ -3,14 +3,19 @@ def task_file(name):
     return f"{task_dir(name)}/task.json"
 
 
+def task_name(wildcards):
+    """Return the task that a path names, or whose sentences are translated in the folder `text`."""
+    return wildcards.task if "task" in wildcards.keys() else TranslationsFolder.parse(wildcards.text).task
+
+
 def data_folder(wildcards):
-    """Return the folder of the data of the task that a path names."""
-    return task_dir(wildcards.task)
+    """Return the folder of the data of this task."""
+    return task_dir(task_name(wildcards))
 
 
 def data_record(wildcards):
     """Return the record of these data, which a job needs whenever they were made."""
-    return ancient(task_file(wildcards.task))
+    return ancient(task_file(task_name(wildcards)))
 
 
 def of_task(value):
@@ -135,7 +140,8 @@ def bundled(*parts):
 
 
 def limit(wildcards):
-    return STUDY.limit_of(wildcards.task)
+    """Return the option for the number of sentences that a study translates."""
+    return STUDY.limit_of(task_name(wildcards))
 
 
 def training_priority(wildcards):
@@ -198,35 +204,15 @@ TRANSLATED = r"(runs/[^/]+/[^/]+/seed[^/]+/test|tasks/[^/]+/external-[a-z0-9-]+)
 SCORED = rf"(runs/[^/]+/[^/]+/seed\d+-{NOT_BUNDLED}/(test|valid)|tasks/[^/]+/external-[a-z0-9-]+)-[0-9a-f]{{8}}"
 
 
-def task_of_text(wildcards):
-    """Return the task whose sentences are translated there."""
-    return TranslationsFolder.parse(wildcards.text).task
-
-
 def run_of_text(wildcards):
     """Return the run that translated them; for an external system, one run of the study."""
     found = TranslationsFolder.parse(wildcards.text)
     return STUDY.find(found.task, *found.run) if found.run else any_run(wildcards)
 
 
-def text_record(wildcards):
-    """Return the record of the task's data, which a job needs whenever they were made."""
-    return ancient(task_file(task_of_text(wildcards)))
-
-
-def text_data(wildcards):
-    """Return the folder of the task's data."""
-    return task_dir(task_of_text(wildcards))
-
-
 def split_of_text(wildcards):
     """Return the held-out text that is translated."""
     return TranslationsFolder.parse(wildcards.text).split
-
-
-def limit_of_text(wildcards):
-    """Return the option for the number of sentences that a study translates."""
-    return STUDY.limit_of(task_of_text(wildcards))
 
 
 def external_folder(wildcards):
@@ -249,8 +235,11 @@ def corpus_spec(wildcards, threads):
 
 
 def corpus_declared(wildcards):
-    """Return what the configuration says of a corpus."""
-    return declared_corpus(STUDY, wildcards.corpus)
+    """Return what the configuration says of a corpus, as JSON.
+
+    It decides whether a corpus is fetched again; the checksum that the first download recorded must not change it.
+    """
+    return STUDY.corpus(wildcards.corpus).model_dump_json()
 
 
 def corpus_lost(wildcards):
@@ -335,14 +324,9 @@ def planned_page(select, *more):
     return lambda wildcards: identity(select(STUDY, PLACES, *more))
 
 
-def planned_tables(wildcards):
-    """Return the hashes for all tables of the study."""
-    return ",".join(identity(table_spec(STUDY, key, PLACES)) for key in STUDY.config.tables)
-
-
-def planned_figures(wildcards):
-    """Return the hashes for all figures of the study."""
-    return ",".join(identity(figure_spec(STUDY, key, PLACES)) for key in STUDY.config.figures)
+def planned_all(select, keys):
+    """Return a param: these hashes of several tables or figures."""
+    return lambda wildcards: ",".join(identity(select(STUDY, key, PLACES)) for key in keys)
 
 
 def code_of_this_table(wildcards):

@@ -1,7 +1,7 @@
 # Scores of translations: those of a run, those of an external system, and the copied source as the lowest reference.
 rule score:
     input:
-        task=text_record,
+        task=data_record,
         hypotheses="results/{text}/hyp",
     output:
         scores="results/{text}/scores.json",
@@ -11,9 +11,9 @@ rule score:
         text=SCORED,
     localrule: True
     params:
-        data=text_data,
+        data=data_folder,
         split=split_of_text,
-        limit=limit_of_text,
+        limit=limit,
         # Scores are beside the hypotheses; changed code replaces them.
         code=code_of("score"),
     message:
@@ -26,7 +26,7 @@ rule score:
 # Metrics that are computed only for tables that name them: TER is slow, and the length ratio is no score.
 rule requested_metric:
     input:
-        task=text_record,
+        task=data_record,
         hypotheses="results/{text}/hyp",
     output:
         scores="results/{text}/{metric}.json",
@@ -40,8 +40,8 @@ rule requested_metric:
         mem_mb=4000,
         runtime=JOBS.minutes(120),
     params:
-        data=text_data,
-        limit=limit_of_text,
+        data=data_folder,
+        limit=limit,
         code=code_of("score"),
     message:
         "{wildcards.metric} of results/{wildcards.text}"
@@ -67,7 +67,7 @@ rule comet_environment:
 rule comet:
     input:
         environment=ancient(COMET_ENVIRONMENT),
-        task=text_record,
+        task=data_record,
         hypotheses="results/{text}/hyp",
         weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
     output:
@@ -86,8 +86,8 @@ rule comet:
         device=PROJECT.device,
     params:
         spec=STUDY.comet.model_dump_json(),
-        data=text_data,
-        limit=limit_of_text,
+        data=data_folder,
+        limit=limit,
         version=STAGE_VERSIONS["score"],
     message:
         "COMET of results/{wildcards.text}"

@@ -27,27 +27,25 @@ class Claim(Frozen):
     kind: ClaimKind = Field(description="what sort of statement it is")
     rules: tuple[SerializeAsAny[Rule], ...] = Field(min_length=1, description="all of which must hold")
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Return the tables that decide it, each once, in the order of its rules."""
+        return self._exhibits("tables")
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Return the figures that decide it, each once, in the order of its rules."""
+        return self._exhibits("figures")
+
+    def _exhibits(self, folder: str) -> tuple[str, ...]:
+        used = (use for rule in self.rules for use in rule.uses())
+        return tuple(dict.fromkeys(use.exhibit for use in used if use.folder == folder))
+
 
 class ClaimsConfig(Frozen):
     """One file of config/claims/."""
 
     claims: dict[Name, Claim] = Field(min_length=1, description="id -> claim")
-
-
-class Needs(Frozen):
-    """What a claim is decided from."""
-
-    tables: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
-
-
-def needs(claim: Claim) -> Needs:
-    """Return the tables and figures that decide a claim, each once, in the order of its rules."""
-    found = [use for rule in claim.rules for use in rule.uses()]
-    return Needs(
-        tables=tuple(dict.fromkeys(use.exhibit for use in found if use.folder == "tables")),
-        figures=tuple(dict.fromkeys(use.exhibit for use in found if use.folder == "figures")),
-    )
 
 
 def rule_modules(claims: Iterable[Claim]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import json
 import lzma
 import re
 import tarfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from mdnmt.errors import DataError
 from mdnmt.exchange import side_by_side
 from mdnmt.paths import RunPaths
 from mdnmt.plugins import require_kept
-from mdnmt.studies.study import Run
 
 MANIFEST = "bundle.json"
 FORMAT_VERSION = 1  # of the manifest; one that names none has it too
@@ -98,11 +97,7 @@ class Bundle:
     def _files(self, key: str) -> dict[str, str]:
         return dict(self.archives.get(key, {}).get("files", {}))
 
-    def add(self, run: str, folder: Path, left_out: Collection[str] = ()) -> bool:
-        """Pack a run's folder and list it in the manifest; return whether the bundle was changed (see `add_all`)."""
-        return bool(self.add_all([(run, folder, left_out)]))
-
-    def add_all(self, runs: Iterable[tuple[str, Path, Collection[str]]]) -> list[str]:
+    def add(self, runs: Iterable[tuple[str, Path, Collection[str]]]) -> list[str]:
         """Pack folders of runs and list them in the manifest; the same folders give the same bytes.
 
         A bundled run is replaced only if the folder has all its files, except those left out, and a new or changed one.
@@ -282,16 +277,6 @@ class Bundle:
 def key_of(run: str) -> str:
     """Return the key of the archive with a run."""
     return f"{RUNS}/{run.rpartition('/')[0]}"
-
-
-def is_trained_or_bundled(results: Path, bundle: Bundle) -> Callable[[Run], bool]:
-    """Return a function that says whether a run's exhibits can be made without training it."""
-
-    def keep(run: Run) -> bool:
-        paths = RunPaths(results / "runs" / run.address)
-        return run.address in bundle.runs or paths.is_finished
-
-    return keep
 
 
 def write_back(contents: Mapping[str, bytes], folder: Path) -> None:

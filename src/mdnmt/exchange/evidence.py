@@ -180,8 +180,7 @@ def _why_unusable(study: Study, task: str, files: list[Path]) -> str:
     may_show_words = any("ambiguity" in path.parts or path.name.startswith("analysis-") for path in files)
     if may_show_words and (withheld := withheld_corpora(study.tasks[task])):
         return f"may show words of {', '.join(withheld)}, whose licence does not allow them in a bundle"
-    own = [path for path in files if path.parts[:2] == ("results", study.name) and "significance" not in path.parts]
-    return next((f"{path} is not made yet" for path in own if not path.exists()), "")
+    return next((f"{path} is not made yet" for path in _of_the_study(study, files) if not path.exists()), "")
 
 
 def bundle_tasks(study: Study, places: ResultPaths, bundle: Bundle) -> list[str]:
@@ -200,9 +199,8 @@ def bundle_tasks(study: Study, places: ResultPaths, bundle: Bundle) -> list[str]
             raise DataError(f"{folder}: no task.json; snakemake --cores all data --config study={study.name} makes it")
         names = ["task.json", "segmentation.json", "stats.json"]
         for domain in open_domains(task):
-            names += [
-                f"text/{split}.{domain}.{lang}" for split in ("test", "valid") for lang in _languages(task.config)
-            ]
+            languages = (task.config.source_lang, task.config.target_lang)
+            names += [f"text/{split}.{domain}.{lang}" for split in ("test", "valid") for lang in languages]
         copied = Path(places.copied(name))
         if (copied / "scores.json").is_file():
             names.append(f"{copied.name}/scores.json")
@@ -244,10 +242,6 @@ def link_text(name: str, results: Path) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def _languages(config: Any) -> tuple[str, str]:
-    return (config.source_lang, config.target_lang)
-
-
 def bundle_exhibits(study: Study, places: ResultPaths, bundle: Bundle) -> dict[str, str]:
     """Record the study's exhibits, made from what the bundle has; return "<kind>/<key>" -> why one is left out.
 
@@ -257,13 +251,9 @@ def bundle_exhibits(study: Study, places: ResultPaths, bundle: Bundle) -> dict[s
         bundle: the bundle with the runs and tasks of the study; its folder is an absolute path.
     """
     found, left_out = exhibit_specs(study, places)
-    inputs = [
-        path
-        for kind in ("tables", "figures")
-        for spec in found[kind].values()
-        for path in _inputs(kind, spec)
-        if path.parts[:2] == ("results", study.name) and "significance" not in path.parts
-    ]
+    inputs = [path for spec in found["tables"].values() for path in parse_table(spec).inputs()]
+    inputs += [path for spec in found["figures"].values() for path in rule_inputs(parse_figure(spec).inputs())]
+    inputs = _of_the_study(study, inputs)
     own, results = Path("results", study.name), Path("results").resolve()
     kept = {path.relative_to(own).as_posix(): path.read_bytes() for path in dict.fromkeys(inputs)}
     with unpacked(bundle) as root, contextlib.chdir(root):
@@ -280,8 +270,10 @@ def bundle_exhibits(study: Study, places: ResultPaths, bundle: Bundle) -> dict[s
     return left_out
 
 
-def _inputs(kind: str, spec: str) -> list[Path]:
-    return parse_table(spec).inputs() if kind == "tables" else rule_inputs(parse_figure(spec).inputs())
+def _of_the_study(study: Study, files: Iterable[Path]) -> list[Path]:
+    """Return those of the files that no run and no task has, without the tests, which are made again."""
+    own = Path("results", study.name)
+    return [path for path in files if path.is_relative_to(own) and "significance" not in path.parts]
 
 
 @contextlib.contextmanager

@@ -13,9 +13,9 @@ from mdnmt.exhibits.combined_jobs import analysed_runs
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
-from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Run, Study
-from mdnmt.studies.study_exhibits import tables_of
+from mdnmt.studies.study_exhibits import table_of
 
 
 def first_missing_result(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
@@ -41,8 +41,8 @@ def _shown_files(study: Study, places: ResultPaths) -> set[Path]:
 
 def _tests_need_likelihoods(study: Study) -> bool:
     """Return whether a table tests a metric that resamples likelihoods of sentences: perplexity or accuracy."""
-    tables = tables_of(study.config, study.papers)
-    return any(METRICS[metric].needs_model for _, table in tables for metric in table.metrics)
+    tables = (table_of(study.config, study.papers, key) for key in study.config.tables)
+    return any(METRICS[metric].needs_model for table in tables for metric in table.metrics)
 
 
 def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[list[str], dict[str, str]]:
@@ -67,7 +67,7 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
             finished.append((run.address, folder, {path.relative_to(folder).as_posix() for path in left_out}))
         elif missing != NOT_TRAINED and run.address not in bundle.runs:
             waiting[run.address] = missing
-    return bundle.add_all(finished), waiting
+    return bundle.add(finished), waiting
 
 
 def drop_other_runs(study: Study, bundle: Bundle) -> list[str]:
@@ -92,14 +92,14 @@ def pack_study(study: Study, results: Path, bundle: Bundle, *, runs_only: bool =
     Raises:
         MdnmtError: a file is missing, or was altered.
     """
-    added, waiting = bundle_finished(study, result_paths(study, results), bundle)
+    added, waiting = bundle_finished(study, ResultPaths(study, results), bundle)
     lines = [f"added {name}" for name in added]
     lines += [f"not added: {name} {why}" for name, why in waiting.items()]
     if runs_only:
         return lines
     bundled = study.only(lambda run: run.address in bundle.runs)
-    lines += [f"added task {name}" for name in bundle_tasks(bundled, result_paths(bundled, results), bundle)]
+    lines += [f"added task {name}" for name in bundle_tasks(bundled, ResultPaths(bundled, results), bundle)]
     # Specifications name files relative to the project, as in a fresh clone, where the results are in `results`.
     with contextlib.chdir(results.resolve().parent):
-        left_out = bundle_exhibits(bundled, result_paths(bundled, Path("results")), bundle)
+        left_out = bundle_exhibits(bundled, ResultPaths(bundled, Path("results")), bundle)
     return [*lines, *(f"left out: {name} {why}" for name, why in left_out.items())]

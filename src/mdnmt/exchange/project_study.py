@@ -14,9 +14,10 @@ import yaml
 from mdnmt.config.loader import load_yaml, validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import ConfigError
-from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
+from mdnmt.exchange.bundle import Bundle
+from mdnmt.paths import RunPaths
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 from mdnmt.workspace import config_file, config_files
 
@@ -58,9 +59,10 @@ def open_study(
     study = resolve(config_folder, project.study, corpora, project.seeds, provisional=provisional)
     bundle = Bundle(config_folder.parent / project.bundle)
     if project.finished_only:
-        study = study.only(is_trained_or_bundled(results, bundle))
+        bundled = set(bundle.runs)
+        study = study.only(lambda run: run.address in bundled or RunPaths(results / "runs" / run.address).is_finished)
     audited = [path.stem for path in config_files(config_folder, "audit/*.yaml")]
-    return ProjectStudy(project, study, bundle, result_paths(study, results, audited))
+    return ProjectStudy(project, study, bundle, ResultPaths(study, results, audited))
 
 
 def arguments(project: ProjectConfig, config_folder: Path) -> str:

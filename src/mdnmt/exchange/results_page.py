@@ -216,11 +216,8 @@ def _with_spread(values: Sequence[float]) -> str:
 def _difference(scores: dict[str, dict[str, list[float]]], method: str, baseline: str) -> str:
     ours, theirs = scores[method]["mean"], scores[baseline]["mean"]
     value = mean(ours) - mean(theirs)
-    parts = [(standard_deviation(one), len(one)) for one in (ours, theirs)]
-    known = [(spread, count) for spread, count in parts if spread is not None]
-    if len(known) < 2:
-        return signed(value, 2)
-    width = half_width(known)
+    parts = [(spread, len(one)) for one in (ours, theirs) if (spread := standard_deviation(one)) is not None]
+    width = half_width(parts) if len(parts) == 2 else None
     if width is None:
         return signed(value, 2)
     return f"{signed(value, 2)} {non_breaking(f'[{signed(value - width, 2)}, {signed(value + width, 2)}]')}"

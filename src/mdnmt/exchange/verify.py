@@ -86,7 +86,7 @@ def verify(bundle: Bundle, results: Path, processes: int = 1, config: Path = Pat
         missing: dict[str, list[str]] = {}  # task -> domains whose references are missing
         for key in (key for key in sound if key.startswith(f"{TASKS}/")):
             name = key.removeprefix(f"{TASKS}/")
-            yield _checked(key, lambda name=name: _task(name, results, missing, rebuild))  # type: ignore[misc]
+            yield _checked(key, partial(_task, name, results, missing, rebuild))
         runs = [run for run in bundle.runs if key_of(run) in sound]
         studies = [key.removeprefix(f"{STUDIES}/") for key in sound if key.startswith(f"{STUDIES}/")]
         checks: list[Callable[[], list[Finding]]] = [
@@ -143,19 +143,17 @@ def _run(folder: Path, missing: dict[str, list[str]], rebuild: str) -> list[Find
     key = folder.relative_to("results").as_posix()
     translated = sorted(path.parent for path in folder.glob("*/hyp"))
     findings = [] if translated else [Finding(key, "differs", "has no translations")]
+    try:
+        task = f"{folder.parts[2]}-{fsio.read_json(folder / 'run.json')['spec']['task_fingerprint']}"
+    except _FILE_ERRORS as error:
+        return [*findings, Finding(f"{key}/run.json", "differs", _error_text(error))]
     for test in translated:
         what = f"{key}/{test.name}"
-        record = fsio.read_json(folder / "run.json")
-        task = f"{folder.parts[2]}-{record['spec']['task_fingerprint']}"
         if task not in missing:
             findings.append(Finding(what, "not checked", f"the bundle has no sound {TASKS}/{task}"))
             continue
-        split: Any = test.name.partition("-")[0]
-
-        def check(test: Path = test, task: str = task, split: Any = split) -> str:
-            return _scores(test, Path("results", TASKS, task), split, missing[task])
-
-        found = _checked(what, check)
+        split = test.name.partition("-")[0]
+        found = _checked(what, partial(_scores, test, Path("results", TASKS, task), split, missing[task]))
         if found.status == "ok" and missing[task]:
             why = f"references missing for {', '.join(missing[task])}: build them with `{rebuild}`; all else is ok"
             found = Finding(what, "not checked", why)
@@ -197,15 +195,10 @@ def _keep_metrics(scores: dict[str, Any], metrics: Collection[str]) -> None:
 
 def _limit(hypotheses: Path, test_sets: TestSets, absent: list[str]) -> int | None:
     """Return how many sentences of each domain were decoded; None: all."""
-    cut = False
-    most = 0
-    for domain in (name for name in test_sets.domains if name not in absent):
-        path = hypotheses / f"hyp.{domain}.txt"
-        if path.is_file():
-            number = len(fsio.read_lines(path))
-            cut = cut or number < len(test_sets.references(domain))
-            most = max(most, number)
-    return most if cut and most else None
+    files = {name: hypotheses / f"hyp.{name}.txt" for name in test_sets.domains if name not in absent}
+    numbers = {name: len(fsio.read_lines(path)) for name, path in files.items() if path.is_file()}
+    is_cut = any(number < len(test_sets.references(name)) for name, number in numbers.items())
+    return (max(numbers.values()) or None) if is_cut else None
 
 
 def _exhibits(

@@ -67,10 +67,9 @@ def _groups(study: Study, task: str) -> dict[tuple[str, ...], list[str]]:
     """Return the cells of each recipe -> the methods of a task that use it, in the order of the study."""
     found: dict[tuple[str, ...], list[str]] = {}
     for run in study.runs_of(task):
-        spec = run.spec or run.planned
-        if spec is None or pretrained(spec.builder) is not None:
+        if pretrained(run.planned.builder) is not None:
             continue
-        names = found.setdefault(tuple(_cells(values_of(spec))), [])
+        names = found.setdefault(tuple(_cells(values_of(run.planned))), [])
         if f"`{run.method}`" not in names:
             names.append(f"`{run.method}`")
     return found

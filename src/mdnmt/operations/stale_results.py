@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mdnmt.fsio import read_json, read_lines, write_lines
 from mdnmt.studies.label_conditions import translations_of
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 from mdnmt.tasks.task_spec import STAGES
 from mdnmt.train.lease import lease_holders
@@ -71,7 +71,7 @@ def find_stale(studies: Iterable[Study], results: Path, *, wait: bool = False) -
 
 def _configured(study: Study, results: Path) -> set[Path]:
     """Return the folders of a study's current configuration."""
-    places = result_paths(study, results)
+    places = ResultPaths(study, results)
     named = {Path(places.external(output)) for output in study.external}
     for name, task in study.tasks.items():
         named |= {Path(places.task(name)), Path(places.copied(name))}

@@ -88,7 +88,7 @@ class Exhibits:
                 f"{others[0]} is made by Snakemake alone (`mdnmt run {self._study.name}`); by hand, expected tables or "
                 "figures, or no key for all of them and the page"
             )
-        places = partial_paths(self._places)
+        places = replace(self._places, partial=True)
         written = [
             self._write(key, self._spec(key, places, partial=True), places)
             for key in (*chosen, *(() if keys else ("runs", "report")))
@@ -157,14 +157,3 @@ class Exhibits:
             fsio.require_options(spec.made_with)
             fsio.write_text(path := own / "report.html", report_page.render(spec))
         return path
-
-
-def partial_paths(places: ResultPaths) -> ResultPaths:
-    """Return the paths of a report on what exists: tables, figures and list of runs are in a folder of their own."""
-    folder = Path(places.runs_table).with_name("partial")
-    return replace(
-        places,
-        table=lambda key, kind: f"{folder}/tables/{key}.{kind}",
-        figure=lambda key, kind: f"{folder}/figures/{key}.{kind}",
-        runs_table=f"{folder}/runs.tsv",
-    )

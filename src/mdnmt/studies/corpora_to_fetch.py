@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from mdnmt.config.corpus import CorpusConfig
 from mdnmt.corpora.availability import with_fetched
 from mdnmt.corpora.corpus_lock import read_lock
 from mdnmt.corpora.corpus_spec import FetchSpec, fetch_spec
@@ -39,20 +38,8 @@ def to_fetch(study: Study, corpora: Path, is_made: Callable[[str], bool]) -> set
 
 def spec_to_fetch(study: Study, name: str, config: Path, corpora: Path) -> FetchSpec:
     """Return what `mdnmt fetch` needs to know about a corpus of the study."""
-    corpus = _corpus(study, name)
+    corpus = study.corpus(name)
     return fetch_spec(name, corpus, corpora / "sha256.json", with_fetched(read_lock(config), {name: corpus}, corpora))
-
-
-def declared_corpus(study: Study, name: str) -> str:
-    """Return the configuration of a corpus as JSON, without the checksums of the locks.
-
-    It decides whether a corpus is fetched again; the checksum that the first download recorded must not change it.
-    """
-    return _corpus(study, name).model_dump_json()
-
-
-def _corpus(study: Study, name: str) -> CorpusConfig:
-    return next(task.corpora[name] for task in study.tasks.values() if name in task.corpora)
 
 
 InputFunction = Callable[[Any], Any]

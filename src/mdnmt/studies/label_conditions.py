@@ -49,5 +49,5 @@ def needs_validation(table: PaperTable) -> bool:
 def _with_labels(run: Run, labels: Labels, task: Task) -> Run:
     found = run.with_labels(labels)
     if labels == "missing" and task.config.segmentation.bpe == "domain":
-        return replace(found, spec=None, missing=found.missing or NO_TEXT)
+        return replace(found, missing=found.missing or NO_TEXT)
     return found

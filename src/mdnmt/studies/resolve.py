@@ -315,6 +315,5 @@ def _runs(options: Options, task: Task, name: str, where: str) -> list[Run]:
                 initial_run=started[seed].fingerprint if started else None,
                 code=dict(code_of(method.builder, architecture)),
             )
-            spec = planned if task.spec is not None and missing is None else None
-            runs.append(Run(task.name, name, directory, label, domains, seed, spec, missing, planned))
+            runs.append(Run(task.name, name, directory, label, domains, seed, planned, missing))
     return runs

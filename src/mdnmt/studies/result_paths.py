@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -11,92 +11,98 @@ from mdnmt.studies.study import ExternalOutput, Run, Study
 from mdnmt.tasks.task_spec import STAGES
 
 
-def no_path(paper: str) -> str | None:
-    """Return None: nothing of this kind is made for any paper."""
-    return None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ResultPaths:
-    """Paths of a study's results; each function returns one path.
+    """The paths of everything that a study is made of.
 
     Attributes:
-        task: of a task's folder, by the task's name.
-        stage: of the manifest of an earlier stage of a task's data, by the stage and the task's name.
-        run: of a run's folder.
-        test: of a run's hypotheses and scores, for its label condition and split.
-        comet: of a run's scores by COMET.
-        labels: of the domains that a classifier predicts for the test sentences of a task.
-        copied: of the copied sources of a task and their scores.
-        external: of translations from elsewhere and their scores.
-        analysis: of a run's analyses.
-        ambiguity: of the ambiguous words of a task.
-        significance: of the comparisons of a table.
-        measure: of a task's resources.
-        table: of a table, from its id and the kind of file.
-        figure: of a figure, from its id and the kind of file.
-        runs_table: runs.tsv.
-        claims: of the verdicts on a paper's claims; None if it has none.
-        audit: of the audit of a paper; None if it is not audited.
-    """
-
-    task: Callable[[str], str]
-    stage: Callable[[str, str], str]
-    run: Callable[[Run], str]
-    test: Callable[[Run], str]
-    comet: Callable[[Run], str]
-    labels: Callable[[str], str]
-    copied: Callable[[str], str]
-    external: Callable[[ExternalOutput], str]
-    analysis: Callable[[Run], str]
-    ambiguity: Callable[[str], str]
-    significance: Callable[[str], str]
-    measure: Callable[[str], str]
-    table: Callable[[str, str], str]
-    figure: Callable[[str, str], str]
-    runs_table: str
-    claims: Callable[[str], str | None] = no_path
-    audit: Callable[[str], str | None] = no_path
-
-
-def result_paths(study: Study, results: Path, audited: Collection[str] = ()) -> ResultPaths:
-    """Return the paths of everything that a study is made of.
-
-    Args:
         study: the study.
         results: the folder with all results.
         audited: papers with a file in config/audit.
+        partial: tables, figures and the list of runs are those of a report on what exists, in a folder of their own.
     """
 
-    def task(name: str) -> str:
-        return f"{results}/tasks/{name}-{study.tasks[name].fingerprint}"
+    study: Study
+    results: Path
+    audited: Collection[str] = ()
+    partial: bool = False
 
-    def run(one: Run) -> str:
-        return f"{results}/runs/{one.task}/{one.directory}/seed{one.seed}-{one.fingerprint}"
+    @property
+    def _own(self) -> str:
+        return f"{self.results}/{self.study.name}"
 
-    def test(one: Run) -> str:
-        return f"{run(one)}/{one.translation(study.decode_fingerprint(one))}"
+    @property
+    def _shown(self) -> str:
+        return f"{self._own}/partial" if self.partial else self._own
 
-    own = f"{results}/{study.name}"
-    return ResultPaths(
-        task=task,
-        stage=lambda stage, name: f"{results}/tasks/{stage}/{study.tasks[name].stages[stage]}/{stage}.json",
-        run=run,
-        test=test,
-        comet=lambda one: f"{test(one)}/comet-{study.comet_fingerprint}.json",
-        labels=lambda name: f"{task(name)}/predicted-labels-{study.labels_fingerprint}.json",
-        copied=lambda name: f"{task(name)}/copied-{study.copy_fingerprint(name)}",
-        external=lambda one: f"{task(one.task)}/external-{one.system}-{study.external_fingerprint(one)}",
-        analysis=lambda one: f"{run(one)}/analysis-{study.analysis_fingerprint(one)}",
-        ambiguity=lambda name: f"{own}/ambiguity/{name}.json",
-        significance=lambda key: f"{own}/significance/{key}.json",
-        measure=lambda name: f"{own}/measure/{name}.json",
-        table=lambda key, kind: f"{own}/tables/{key}.{kind}",
-        figure=lambda key, kind: f"{own}/figures/{key}.{kind}",
-        runs_table=f"{own}/runs.tsv",
-        claims=lambda paper: f"{own}/claims/{paper}.json" if study.claims[paper] else None,
-        audit=lambda paper: f"{results}/audit/{paper}.json" if paper in audited else None,
-    )
+    def task(self, name: str) -> str:
+        """Return the folder of a task's data."""
+        return f"{self.results}/tasks/{name}-{self.study.tasks[name].fingerprint}"
+
+    def stage(self, stage: str, name: str) -> str:
+        """Return the manifest of an earlier stage of a task's data."""
+        return f"{self.results}/tasks/{stage}/{self.study.tasks[name].stages[stage]}/{stage}.json"
+
+    def run(self, run: Run) -> str:
+        """Return the folder of a run."""
+        return f"{self.results}/runs/{run.address}"
+
+    def test(self, run: Run) -> str:
+        """Return the folder of a run's hypotheses and scores, for its label condition and split."""
+        return f"{self.run(run)}/{run.translation(self.study.decode_fingerprint(run))}"
+
+    def comet(self, run: Run) -> str:
+        """Return a run's scores by COMET."""
+        return f"{self.test(run)}/comet-{self.study.comet_fingerprint}.json"
+
+    def analysis(self, run: Run) -> str:
+        """Return the folder of a run's analyses."""
+        return f"{self.run(run)}/analysis-{self.study.analysis_fingerprint}"
+
+    def labels(self, task: str) -> str:
+        """Return the domains that a classifier predicts for the test sentences of a task."""
+        return f"{self.task(task)}/predicted-labels-{self.study.labels_fingerprint}.json"
+
+    def copied(self, task: str) -> str:
+        """Return the folder of a task's copied sources and their scores."""
+        return f"{self.task(task)}/copied-{self.study.copy_fingerprint(task)}"
+
+    def external(self, output: ExternalOutput) -> str:
+        """Return the folder of translations from elsewhere and their scores."""
+        return f"{self.task(output.task)}/external-{output.system}-{self.study.external_fingerprint(output)}"
+
+    def ambiguity(self, task: str) -> str:
+        """Return the ambiguous words of a task."""
+        return f"{self._own}/ambiguity/{task}.json"
+
+    def significance(self, key: str) -> str:
+        """Return the comparisons of a table."""
+        return f"{self._own}/significance/{key}.json"
+
+    def measure(self, task: str) -> str:
+        """Return the time and memory that the methods need on a task."""
+        return f"{self._own}/measure/{task}.json"
+
+    def table(self, key: str, kind: str) -> str:
+        """Return a table, as a file of some kind."""
+        return f"{self._shown}/tables/{key}.{kind}"
+
+    def figure(self, key: str, kind: str) -> str:
+        """Return a figure, as a file of some kind."""
+        return f"{self._shown}/figures/{key}.{kind}"
+
+    @property
+    def runs_table(self) -> str:
+        """Return the list of runs."""
+        return f"{self._shown}/runs.tsv"
+
+    def claims(self, paper: str) -> str | None:
+        """Return the verdicts on a paper's claims; None if it has none."""
+        return f"{self._own}/claims/{paper}.json" if self.study.claims[paper] else None
+
+    def audit(self, paper: str) -> str | None:
+        """Return the audit of a paper; None if it is not audited."""
+        return f"{self.results}/audit/{paper}.json" if paper in self.audited else None
 
 
 def complete_stages(tasks: Path) -> list[str]:

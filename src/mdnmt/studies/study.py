@@ -84,9 +84,8 @@ class Run:
         label: as printed in tables.
         domains: the domains it is trained on.
         seed: the seed.
-        spec: the input of the trainer; None if the run cannot be made.
-        missing: why it cannot be made.
-        planned: the trainer's input, even if the run cannot be made.
+        planned: the input of the trainer, even if the run cannot be made.
+        missing: why it cannot be made; None: it can.
         labels: the label condition of its translations; it changes the translations, not the run.
         split: the held-out text that it translates; this, too, does not change the run.
     """
@@ -97,11 +96,15 @@ class Run:
     label: str
     domains: tuple[str, ...]
     seed: int
-    spec: RunSpec | None
+    planned: RunSpec
     missing: str | None = None
-    planned: RunSpec | None = None
     labels: Labels = "given"
     split: Split = "test"
+
+    @property
+    def spec(self) -> RunSpec | None:
+        """Return the input of the trainer; None if the run cannot be made."""
+        return self.planned if self.missing is None else None
 
     @property
     def row(self) -> str:
@@ -185,9 +188,7 @@ class Study:
 
     def only(self, keep: Callable[[Run], bool]) -> Study:
         """Return the study without the runs that `keep` rejects: its exhibits show them as not trained yet."""
-        runs = (
-            run if run.spec is None or keep(run) else replace(run, spec=None, missing=NOT_TRAINED) for run in self.runs
-        )
+        runs = (run if run.missing or keep(run) else replace(run, missing=NOT_TRAINED) for run in self.runs)
         return replace(self, runs=tuple(runs))
 
     def as_printed(self, paper: str) -> Study:
@@ -227,6 +228,10 @@ class Study:
         """Return the runs that can be made."""
         return [run for run in self.runs if run.spec is not None and task in (None, run.task)]
 
+    def corpus(self, name: str) -> CorpusConfig:
+        """Return the configuration of a corpus of the study, without the checksums of the locks."""
+        return next(task.corpora[name] for task in self.tasks.values() if name in task.corpora)
+
     def task_at(self, stage: str, fp: str) -> Task:
         """Return the first task whose stage `stage` has the address `fp`; others may share it.
 
@@ -262,14 +267,9 @@ class Study:
 
     def decode_fingerprint(self, run: Run) -> str:
         """Return the content address of a run's hypotheses and scores, within the run's folder."""
-        key = run.task, run.labels, run.split
-        if key not in self._translations:
-            self._translations[key] = translation_address(self.decoding_of(run), run.split)
-        return self._translations[key]
-
-    @cached_property
-    def _translations(self) -> dict[tuple[str, str, str], str]:
-        return {}  # addresses, which a DAG of a large study asks for ten thousand times
+        # A DAG of a large study asks for them ten thousand times.
+        key = "address", run.task, run.labels, run.split
+        return self.once(key, lambda: translation_address(self.decoding_of(run), run.split))
 
     def decoding_of(self, run: Run) -> Decoding:
         """Return the decoding options of a run, with its label condition."""
@@ -322,7 +322,8 @@ class Study:
         most = self.decoding[task].max_sentences
         return ["--limit", str(most)] if most else []
 
-    def analysis_fingerprint(self, run: Run) -> str:
+    @property
+    def analysis_fingerprint(self) -> str:
         """Return the content address of a run's analyses, within the run's folder; all runs have the same one."""
         return fingerprint("analyse", self.config.analysis.model_dump(mode="json"))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mdnmt.config.loader import did_you_mean, validate_model
 from mdnmt.config.paper import PaperConfig, PaperFigure, PaperTable, TableRow, load_paper
-from mdnmt.config.study import StudyConfig, Variant
+from mdnmt.config.study import StudyConfig, StudyExhibit, Variant
 from mdnmt.errors import ConfigError
 
 
@@ -20,19 +20,11 @@ def split_key(key: str) -> tuple[str, str]:
 def with_stand_ins(config: StudyConfig) -> StudyConfig:
     """Return the study with each task of a table or figure replaced by the one that stands in for it."""
 
-    def stand_in(task: str) -> str:
-        return config.stand_ins.get(task, task)
+    def replaced(exhibits: Mapping[str, StudyExhibit]) -> dict[str, StudyExhibit]:
+        tasks = {key: config.stand_ins.get(shown.task, shown.task) for key, shown in exhibits.items()}
+        return {key: shown.model_copy(update={"task": tasks[key]}) for key, shown in exhibits.items()}
 
-    return config.model_copy(
-        update={
-            "tables": {
-                key: shown.model_copy(update={"task": stand_in(shown.task)}) for key, shown in config.tables.items()
-            },
-            "figures": {
-                key: shown.model_copy(update={"task": stand_in(shown.task)}) for key, shown in config.figures.items()
-            },
-        }
-    )
+    return config.model_copy(update={"tables": replaced(config.tables), "figures": replaced(config.figures)})
 
 
 def load_papers(config_folder: Path, config: StudyConfig, where: str) -> dict[str, PaperConfig]:
@@ -109,23 +101,11 @@ def baseline_of(config: StudyConfig, table: PaperTable) -> str:
     return baseline if table.variant is None else f"{baseline}-{table.variant.suffix}"
 
 
-def tables_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperTable]]:
-    """Yield (key, table) of all tables of the study, with the rows that the study adds."""
-    for key in config.tables:
-        yield key, table_of(config, papers, key)
-
-
 def table_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperTable:
     """Return a table of the study, with the rows that the study adds, in the metrics that it asks for."""
     paper, item = split_key(key)
     table, shown = papers[paper].tables[item], config.tables[key]
     return table.model_copy(update={"rows": (*table.rows, *shown.rows), "metrics": shown.metrics or table.metrics})
-
-
-def figures_of(config: StudyConfig, papers: dict[str, PaperConfig]) -> Iterator[tuple[str, PaperFigure]]:
-    """Yield (key, figure) of all figures of the study, with the systems that the study asks for."""
-    for key in config.figures:
-        yield key, figure_of(config, papers, key)
 
 
 def figure_of(config: StudyConfig, papers: dict[str, PaperConfig], key: str) -> PaperFigure:
@@ -147,15 +127,12 @@ def methods_of(config: StudyConfig, papers: dict[str, PaperConfig], task: str) -
         of_others = table_variants(config, papers).keys() - table_variants(config, papers, task).keys()
         of_task = (name for name in config.variants if name not in of_others)
         return tuple(dict.fromkeys((*config.methods, *of_task)))  # a study may list a variant as well
-    found = [
-        name
-        for key, table in tables_of(config, papers)
-        if config.tables[key].task == task and table.kind not in ("corpora", "notation")
-        for name in (baseline_of(config, table), *(name for row in table.rows for name in row.methods))
-    ]
-    for key, figure in figures_of(config, papers):
-        if config.figures[key].task == task:
-            found += figure.methods
+    found: list[str] = []
+    for table in (table_of(config, papers, key) for key, shown in config.tables.items() if shown.task == task):
+        if table.kind not in ("corpora", "notation"):
+            found += (baseline_of(config, table), *(name for row in table.rows for name in row.methods))
+    for key, shown in config.figures.items():
+        found += figure_of(config, papers, key).methods if shown.task == task else ()
     return tuple(dict.fromkeys(found))
 
 

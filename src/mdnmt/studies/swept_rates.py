@@ -31,8 +31,6 @@ def swept_rates(study: Study, results: Path, *, finished_only: bool = False) -> 
     found: dict[str, dict[float, list[float]]] = {}
     unfinished = set()
     for run in study.runs:
-        if run.planned is None:
-            raise DataError(f"{run.task}/{run.directory}: {run.missing}")
         variant = study.config.variants.get(run.method)
         method = variant.method if variant else run.method
         if finished_only and not _record(run, results).exists():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mdnmt.config.claims import Claim, ClaimsConfig, Needs, check_claims, load_claims, needs, row_names
+from mdnmt.config.claims import Claim, ClaimsConfig, check_claims, load_claims, row_names
 from mdnmt.config.loader import validate_model
 from mdnmt.config.method import MethodIndex
 from mdnmt.config.paper import PaperConfig, load_paper
@@ -195,16 +195,14 @@ def test_mistakes_in_a_rule_are_one_clear_line(rule: dict[str, Any], told: str) 
     assert told in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_needs_name_each_item_once() -> None:
-    found = needs(
-        claim_of(
-            {**TABLE, "table": None, "tables": {"table5": "table2", "table6": "table2"}},
-            {"kind": "stars", "table": "table3", "rows": ["dsa"]},
-            {"kind": "measure", "figure": "figure5", "name": "n", "than": {"figure": "figure7"}},
-            {"kind": "noted", "why": "w"},
-        )
+def test_a_claim_names_each_item_once() -> None:
+    found = claim_of(
+        {**TABLE, "table": None, "tables": {"table5": "table2", "table6": "table2"}},
+        {"kind": "stars", "table": "table3", "rows": ["dsa"]},
+        {"kind": "measure", "figure": "figure5", "name": "n", "than": {"figure": "figure7"}},
+        {"kind": "noted", "why": "w"},
     )
-    assert found == Needs(tables=("table5", "table2", "table6", "table3"), figures=("figure5", "figure7"))
+    assert found.tables == ("table5", "table2", "table6", "table3") and found.figures == ("figure5", "figure7")
 
 
 def test_a_method_may_stand_under_the_name_that_was_chosen_for_it() -> None:

@@ -25,7 +25,7 @@ from mdnmt.statements.claims.outcome import Outcome
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.statements.claims.write_claims import write_claims
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 DOMAINS = ("debian", "kde", "law")
@@ -50,7 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def resolved() -> tuple[Study, ResultPaths]:
     study = resolve(Path("config"), "demo", Path("resources/corpora"))
-    return study, result_paths(study, Path("results"))
+    return study, ResultPaths(study, Path("results"))
 
 
 def decided(study: Study, places: ResultPaths, rows: dict[str, list[list[float]]]) -> Outcome:

@@ -29,11 +29,11 @@ from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import write_sealed
 from mdnmt.report.report_selection import report_spec
 from mdnmt.report.write_table import build
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.resolve import resolve
 
 study = resolve(Path("config"), "demo", Path("resources/corpora"))
-places = result_paths(study, Path("results"))
+places = ResultPaths(study, Path("results"))
 spec = figure_spec(study, "mine-bleu", places)
 for number, path in enumerate(spec.inputs()):
     score = {"bleu": {"score": 20.0 + number}}

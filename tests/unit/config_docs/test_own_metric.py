@@ -24,10 +24,10 @@ from mdnmt.exhibits.table_request import table_spec
 from mdnmt.score.scores_of_domains import DEFAULT_METRICS
 from mdnmt.score.significance.sentence_statistics import text_counter
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 study = resolve(Path("config"), "demo", Path("resources/corpora"))
-spec = table_spec(study, "jiang2020-table2", result_paths(study, Path("results")))
+spec = table_spec(study, "jiang2020-table2", ResultPaths(study, Path("results")))
 references, hypotheses = json.loads(Path("lines.json").read_text())
 counts = text_counter("chrf_plus", references, "en")(hypotheses)
 print(json.dumps({"table": spec.metrics, "scored": DEFAULT_METRICS, "total": counts.total}))

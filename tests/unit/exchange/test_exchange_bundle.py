@@ -44,10 +44,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_what_goes_in_comes_out_without_weights(run: Path, tmp_path: Path) -> None:
     bundle = Bundle(tmp_path / "bundle")
-    bundle.add(RUN, run)
+    bundle.add([(RUN, run, ())])
     first = contents(tmp_path / "bundle")
     assert set(first) == {"bundle.json", "runs/some-task/mixed.tar.xz", "translations/some-task.tar.xz"}
-    bundle.add(RUN, run)
+    bundle.add([(RUN, run, ())])
     assert contents(tmp_path / "bundle") == first, "the same run gives the same bytes"
 
     again, place = Bundle(tmp_path / "bundle"), tmp_path / "other" / "results" / "runs" / RUN
@@ -62,10 +62,10 @@ def test_what_goes_in_comes_out_without_weights(run: Path, tmp_path: Path) -> No
 
 def test_runs_of_a_method_share_an_archive_and_leave_each_other_alone(run: Path, tmp_path: Path) -> None:
     bundle, other = Bundle(tmp_path / "bundle"), RUN.replace("seed1", "seed2")
-    assert bundle.add(RUN, run)
+    assert bundle.add([(RUN, run, ())])
     first = bundle.read(RUN)
     place = make_run(tmp_path / "results", other, loss=2.4)
-    assert bundle.add(other, place) and not bundle.add(other, place)
+    assert bundle.add([(other, place, ())]) and not bundle.add([(other, place, ())])
     again = Bundle(tmp_path / "bundle")
     assert again.runs == [RUN, other] and set(again.archives) == {"runs/some-task/mixed", "translations/some-task"}
     assert again.read(RUN) == first and again.read(other)["curves.tsv"] == b"update\tloss\n1\t2.4\n"
@@ -80,7 +80,7 @@ def test_runs_of_a_method_share_an_archive_and_leave_each_other_alone(run: Path,
 def test_translations_of_all_methods_are_side_by_side(run: Path, tmp_path: Path) -> None:
     bundle, other = Bundle(tmp_path / "bundle"), RUN.replace("mixed", "dsa")
     place = make_run(tmp_path / "results", other)
-    assert bundle.add_all([(RUN, run, ()), (other, place, ())]) == [RUN, other]
+    assert bundle.add([(RUN, run, ()), (other, place, ())]) == [RUN, other]
     with tarfile.open(bundle.path("translations/some-task")) as archive:
         assert archive.getnames() == ["test.news.40.tsv"]
         table = archive.extractfile("test.news.40.tsv")
@@ -100,15 +100,15 @@ def test_a_bundle_with_translations_beside_their_runs_is_still_read(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("mdnmt.exchange.side_by_side.is_translation", lambda name: False)
-        Bundle(tmp_path / "bundle").add(RUN, run)
+        Bundle(tmp_path / "bundle").add([(RUN, run, ())])
     assert set(Bundle(tmp_path / "bundle").archives) == {"runs/some-task/mixed"}
-    Bundle(tmp_path / "new").add(RUN, run)
+    Bundle(tmp_path / "new").add([(RUN, run, ())])
     assert Bundle(tmp_path / "bundle").read(RUN) == Bundle(tmp_path / "new").read(RUN)
 
 
 def test_a_restored_file_that_was_changed_is_replaced(run: Path, tmp_path: Path) -> None:
     bundle = Bundle(tmp_path / "bundle")
-    bundle.add(RUN, run)
+    bundle.add([(RUN, run, ())])
     (run / "curves.tsv").write_text("nonsense", encoding="utf-8")
     bundle.restore(RUN, run, ["curves.tsv"])
     assert fsio.read_text(run / "curves.tsv") == "update\tloss\n1\t2.5\n"
@@ -116,7 +116,7 @@ def test_a_restored_file_that_was_changed_is_replaced(run: Path, tmp_path: Path)
 
 def test_what_the_bundle_does_not_have_is_named(run: Path, tmp_path: Path) -> None:
     bundle = Bundle(tmp_path / "bundle")
-    bundle.add(RUN, run)
+    bundle.add([(RUN, run, ())])
     with pytest.raises(DataError, match=r"has no valid-cccccccc/hyp"):
         bundle.restore(RUN, run, ["valid-cccccccc/hyp"])
     with pytest.raises(DataError, match=r"has no run other-task/mixed/seed1-0123abcd"):
@@ -129,12 +129,12 @@ def test_what_the_bundle_does_not_have_is_named(run: Path, tmp_path: Path) -> No
 def test_an_altered_run_is_not_bundled(run: Path, tmp_path: Path) -> None:
     (run / "test-aaaaaaaa" / "hyp" / "hyp.news.txt").write_text("better translations\n", encoding="utf-8")
     with pytest.raises(DataError, match="was altered"):
-        Bundle(tmp_path / "bundle").add(RUN, run)
+        Bundle(tmp_path / "bundle").add([(RUN, run, ())])
     assert not (tmp_path / "bundle").exists()
 
 
 def test_a_manifest_of_another_format_or_without_its_seal_is_refused(run: Path, tmp_path: Path) -> None:
-    Bundle(tmp_path / "bundle").add(RUN, run)
+    Bundle(tmp_path / "bundle").add([(RUN, run, ())])
     manifest = tmp_path / "bundle" / "bundle.json"
     written = fsio.read_json(manifest)
     assert written.pop("format_version") == 1
@@ -149,7 +149,7 @@ def test_a_manifest_of_another_format_or_without_its_seal_is_refused(run: Path, 
 
 
 def test_a_flipped_bit_anywhere_is_found(run: Path, tmp_path: Path) -> None:
-    Bundle(tmp_path / "bundle").add(RUN, run)
+    Bundle(tmp_path / "bundle").add([(RUN, run, ())])
     files = contents(tmp_path / "bundle")
     places = [(name, k) for name, data in sorted(files.items()) for k in range(len(data))]
     generator = random.Random(7)

@@ -21,7 +21,7 @@ from mdnmt.fingerprint import sha256_file
 from mdnmt.fsio import read_json, read_lines, write_sealed
 from mdnmt.studies.external_translations import source_key
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 OPUS = {
@@ -41,7 +41,7 @@ def with_external(redistributable: bool) -> Study:
     external = {"opus": {**OPUS, "redistributable": redistributable}}
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "external": external}, sort_keys=False))
     study = resolve(Path("config"), "tiny", Path("resources/corpora"))
-    places = result_paths(study, Path("results"))
+    places = ResultPaths(study, Path("results"))
     task, test = places.task("tiny"), places.external(study.external[0])
     assert main(["external", "opus", "--task", task, "--out", f"{test}/hyp"]) == 0
     assert main(score(test, task)) == 0
@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("made") / "project"
     study = make_project(project)
     make_runs(project, study, "mixed", "waldm-edc")
-    text = Path(result_paths(study, project / "results").task("tiny"), "text")
+    text = Path(ResultPaths(study, project / "results").task("tiny"), "text")
     (project / "opus").mkdir()
     for domain in study.tasks["tiny"].config.domains:
         pairs = zip(read_lines(text / f"test.{domain}.en"), read_lines(text / f"test.{domain}.fr"), strict=True)
@@ -130,7 +130,7 @@ def test_its_row_is_made_of_its_yaml_and_says_what_is_known(made: Path) -> None:
     with contextlib.chdir(made):
         study = with_external(True)
         key = next(key for key, choice in study.config.tables.items() if choice.task == "tiny")
-        spec = table_spec(study, key, result_paths(study, Path("results")))
+        spec = table_spec(study, key, ResultPaths(study, Path("results")))
         grid = spec.model_copy(update={"significance": None}).build()
     [row] = [row for row in grid.rows if row.method == "opus"]
     assert row.label == "OPUS| (external)" and row.cells[0].mean == pytest.approx(100.0)

@@ -13,12 +13,13 @@ from small_bundle import CORPORA, make_project, make_runs, reseal, score
 from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.decode.likelihood import LIKELIHOOD, Likelihood, Likelihoods, write_likelihoods
-from mdnmt.exchange.bundle import Bundle, is_trained_or_bundled
+from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.evidence import exhibit_specs
 from mdnmt.exchange.pack_study import bundle_finished
 from mdnmt.exchange.verify import verify
+from mdnmt.paths import RunPaths
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import NOT_TRAINED, Study
 
 
@@ -38,15 +39,13 @@ def project(made: tuple[Path, Study], tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path / "project"
 
 
-def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(
-    made: tuple[Path, Study], project: Path, tmp_path: Path
-) -> None:
-    finished = made[1].only(is_trained_or_bundled(Path("results"), Bundle(tmp_path / "none")))
+def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(made: tuple[Path, Study], project: Path) -> None:
+    finished = made[1].only(lambda run: RunPaths(Path("results", "runs", run.address)).is_finished)
     seeds = {
         name: [run.seed for run in finished.makeable() if run.directory == name] for name in ("mixed", "waldm-edc")
     }
     assert seeds == {"mixed": [1, 2, 3], "waldm-edc": [2]}
-    found, left_out = exhibit_specs(finished, result_paths(finished, Path("results")))
+    found, left_out = exhibit_specs(finished, ResultPaths(finished, Path("results")))
     rows = {row["method"]: row for row in json.loads(found["tables"]["jiang2020-table2"])["rows"]}
     assert [run["seed"] for run in rows["waldm-edc"]["runs"]] == [2]
     systems = json.loads(found["significance"]["jiang2020-table2"])["systems"]
@@ -56,11 +55,11 @@ def test_exhibits_are_of_the_finished_runs_and_say_so_of_the_others(
 
 def test_a_seed_without_its_baseline_is_shown_but_not_tested(made: tuple[Path, Study]) -> None:
     study = made[1].only(lambda run: (run.directory, run.seed) in {("mixed", 1), ("waldm-edc", 1), ("waldm-edc", 2)})
-    found, _ = exhibit_specs(study, result_paths(study, Path("results")))
+    found, _ = exhibit_specs(study, ResultPaths(study, Path("results")))
     systems = json.loads(found["significance"]["jiang2020-table2"])["systems"]
     assert {name: list(seeds) for name, seeds in systems.items()} == {"mixed": ["1"], "waldm-edc": ["1"]}
     alone = made[1].only(lambda run: run.directory == "waldm-edc")
-    found, _ = exhibit_specs(alone, result_paths(alone, Path("results")))
+    found, _ = exhibit_specs(alone, ResultPaths(alone, Path("results")))
     assert not found["significance"]
     table = json.loads(found["tables"]["jiang2020-table2"])
     assert table["significance"] is None
@@ -68,7 +67,7 @@ def test_a_seed_without_its_baseline_is_shown_but_not_tested(made: tuple[Path, S
 
 
 def test_a_run_without_scores_is_not_bundled(made: tuple[Path, Study], project: Path) -> None:
-    places, bundle = result_paths(made[1], Path("results")), Bundle(project / "bundle")
+    places, bundle = ResultPaths(made[1], Path("results")), Bundle(project / "bundle")
     scores = next(Path("results/runs/tiny/waldm-edc").glob("seed2-*/test-*/scores.json"))
     kept = scores.read_bytes()
     scores.unlink()
@@ -83,7 +82,7 @@ def test_a_run_without_scores_is_not_bundled(made: tuple[Path, Study], project: 
 def test_a_bundled_run_is_updated_when_it_has_gained_something_and_never_loses_anything(
     made: tuple[Path, Study], project: Path
 ) -> None:
-    places, bundle = result_paths(made[1], Path("results")), Bundle(project / "bundle")
+    places, bundle = ResultPaths(made[1], Path("results")), Bundle(project / "bundle")
     bundle_finished(made[1], places, bundle)
     name = next(name for name in bundle.runs if "/waldm-edc/" in name)
     before, run = bundle.files(name), Path("results/runs", name)
@@ -100,7 +99,7 @@ def test_a_bundled_run_is_updated_when_it_has_gained_something_and_never_loses_a
 
 def test_a_run_without_weights_does_not_replace_a_bundled_one(made: tuple[Path, Study], project: Path) -> None:
     # Such a run was restored from a bundle, perhaps from an earlier one than this.
-    places, bundle = result_paths(made[1], Path("results")), Bundle(project / "bundle")
+    places, bundle = ResultPaths(made[1], Path("results")), Bundle(project / "bundle")
     bundle_finished(made[1], places, bundle)
     name = next(name for name in bundle.runs if "/waldm-edc/" in name)
     before, run = bundle.files(name), Path("results/runs", name)
@@ -115,7 +114,7 @@ def test_a_run_without_weights_does_not_replace_a_bundled_one(made: tuple[Path, 
 
 @pytest.mark.slow
 def test_likelihoods_are_bundled_only_if_a_table_tests_them(made: tuple[Path, Study], project: Path) -> None:
-    places = result_paths(made[1], Path("results"))
+    places = ResultPaths(made[1], Path("results"))
     for test in Path("results/runs/tiny").glob("*/*/test-*"):
         domains = sorted(path.name.split(".")[1] for path in (test / "hyp").glob("hyp.*.txt"))
         lines = {name: len(fsio.read_lines(test / "hyp" / f"hyp.{name}.txt")) for name in domains}

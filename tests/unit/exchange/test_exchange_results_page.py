@@ -13,7 +13,7 @@ from mdnmt.cli import main
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.results_page import fall_of_loss, results_page
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -42,7 +42,7 @@ def test_runs_of_other_studies_are_left_out(tmp_path: Path) -> None:
         assert main(["bundle", "tiny", "--bundle", "bundle"]) == 0
         [run] = Path("results/runs/tiny/mixed").glob("seed2-*")
         bundle = Bundle(Path("bundle").resolve())
-        bundle.add("tiny/mixed/seed2-00000000", run, set())
+        bundle.add([("tiny/mixed/seed2-00000000", run, ())])
         page = results_page(bundle, "tiny")
     assert len(bundle.runs) == 4 and "| tiny | `mixed` | 1, 2, 3 |" in page
 
@@ -53,7 +53,7 @@ def test_exhibits_of_a_task_without_bundled_runs_are_left_out(
 ) -> None:
     study = make_project(tmp_path / "project")
     with contextlib.chdir(tmp_path / "project"):
-        shutil.rmtree(result_paths(study, Path("results")).copied("tiny"))
+        shutil.rmtree(ResultPaths(study, Path("results")).copied("tiny"))
         assert main(["bundle", "tiny", "--bundle", "bundle"]) == 0
     assert "left out: tables/jiang2020-table2 no run on tiny is in the bundle" in capsys.readouterr().out
 

@@ -30,7 +30,7 @@ def pack(folder: Path, text: str) -> Bundle:
         fsio.write_sums(place, ["curves.tsv"])
         fsio.write_sealed(place / "run.json", {"model_sha256": text * 8, "spec": {"task_fingerprint": "89abcdef"}})
         (place / "model.safetensors").write_bytes(b"weights")  # a run that was trained here
-        bundle.add(run, place)
+        bundle.add([(run, place, ())])
     return bundle
 
 

@@ -122,6 +122,14 @@ def test_a_forged_score_is_found_by_scoring_again(bundle: Path, tmp_path: Path) 
     assert "studies/tiny/tables/jiang2020-table2" in said, "the recorded table has the true score"
 
 
+def test_a_forged_record_is_reported_and_the_rest_is_still_checked(bundle: Path, tmp_path: Path) -> None:
+    key = run_of(bundle)
+    forge(bundle, key, lambda run: reseal(run / "run.json", spec={}), tmp_path)
+    every = wrong(bundle)
+    assert every[f"{key}/run.json"] == "KeyError: 'task_fingerprint'"
+    assert not any(name.startswith(f"{run_of(bundle, 'mixed')}/") for name in every)
+
+
 def test_scores_that_were_recorded_before_there_were_ceilings_are_ok(bundle: Path, tmp_path: Path) -> None:
     def change(folder: Path) -> None:
         path = next(folder.glob("test-*")) / "scores.json"

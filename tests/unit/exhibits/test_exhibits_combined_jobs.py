@@ -19,7 +19,7 @@ from mdnmt.exhibits.spec_files import rule_inputs
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,7 +31,7 @@ def study(name: str) -> Study:
 
 def test_scores_are_those_that_tables_are_made_of() -> None:
     smoke = study("smoke")
-    places = result_paths(smoke, Path("results"))
+    places = ResultPaths(smoke, Path("results"))
     runs = comet_runs(smoke, places)
     shown = [comparison(smoke, key, places)["comet"] for key in smoke.config.tables]
     paths = {path for rows in shown for seeds in rows.values() for path in seeds.values()}
@@ -45,7 +45,7 @@ def test_scores_are_those_that_tables_are_made_of() -> None:
 def test_as_many_sentences_are_scored_as_were_decoded() -> None:
     smoke = study("smoke")
     few = {task: decoding.model_copy(update={"max_sentences": 4}) for task, decoding in smoke.decoding.items()}
-    places = result_paths(smoke, Path("results"))
+    places = ResultPaths(smoke, Path("results"))
     runs = comet_runs(smoke, places)
     for limited, expected in ((smoke, 0), (replace(smoke, decoding=few), len(runs))):
         assert " ".join(comet_commands(limited, runs, places, []).splitlines()).count(" --limit 4") == expected
@@ -65,7 +65,7 @@ def commands_of(verbs: str, verb: str) -> list[dict[str, str]]:
 @pytest.mark.slow
 def test_all_figures_and_tables_are_made_of_what_each_is_made_of_alone() -> None:
     smoke = study("smoke")
-    places = result_paths(smoke, Path("results"))
+    places = ResultPaths(smoke, Path("results"))
     for key in smoke.config.figures:
         assert set(rule_inputs(figure_spec(smoke, key, places).inputs())) <= set(figure_parts(smoke, places))
     for key in smoke.config.tables:
@@ -76,4 +76,4 @@ def test_all_figures_and_tables_are_made_of_what_each_is_made_of_alone() -> None
 
 def test_none_where_no_table_shows_comet() -> None:
     demo = study("demo")
-    assert comet_runs(demo, result_paths(demo, Path("results"))) == {}
+    assert comet_runs(demo, ResultPaths(demo, Path("results"))) == {}

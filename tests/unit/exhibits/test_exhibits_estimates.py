@@ -16,7 +16,7 @@ from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.estimates import EstimatesTable
 from mdnmt.numbers.verdicts import Printed
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 BASE = [(10.0, 20.0), (11.0, 20.0), (10.0, 23.0), (12.0, 21.0)]
 SYSTEMS = {
@@ -124,7 +124,7 @@ def test_a_study_shows_its_own_tables_without_the_copied_source(
     tables = {"mdnmt-systems": {"task": "tiny", "rows": rows}, "mdnmt-estimates": {"task": "tiny"}}
     project.update("config/studies/tiny.yaml", tables=tables)
     study = resolve(Path("config"), "tiny", Path("resources/corpora"))
-    spec = table_spec(study, "mdnmt-estimates", result_paths(study, Path("results")))
+    spec = table_spec(study, "mdnmt-estimates", ResultPaths(study, Path("results")))
     assert isinstance(spec, EstimatesTable)
     assert [row.method for row in spec.needs()] == ["mixed", "waldm-edc"]
     assert {path.name for path in spec.inputs()} == {"scores.json"} and len(spec.inputs()) == 2

@@ -18,7 +18,7 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.figures.effects import EffectsSpec
 from mdnmt.exhibits.registry import parse_figure
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 ROOT = Path(__file__).resolve().parents[3]
 DOMAINS = ("law", "news")
@@ -148,7 +148,7 @@ def test_nothing_scored_gives_a_page_that_says_why(tmp_path: Path) -> None:
 
 def test_the_replication_shows_its_tables_with_their_printed_numbers_on_other_text() -> None:
     study = resolve(ROOT / "config", "replication", Path("no-corpora"))
-    found = figure_spec(study, "mdnmt-effects", result_paths(study, Path("results")))
+    found = figure_spec(study, "mdnmt-effects", ResultPaths(study, Path("results")))
     assert isinstance(found, EffectsSpec)
     assert [one.label for one in found.tables] == [
         "Jiang et al., Table 3",

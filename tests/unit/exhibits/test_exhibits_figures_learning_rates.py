@@ -13,7 +13,7 @@ from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.figures.learning_rates import LearningRatesSpec
 from mdnmt.exhibits.registry import parse_figure
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -60,7 +60,7 @@ def test_a_study_without_a_sweep_says_so() -> None:
 
 def test_the_replication_shows_its_sweep(tmp_path: Path) -> None:
     study = resolve(ROOT / "config", "replication", tmp_path)
-    found = figure_spec(study, "mdnmt-learning-rates", result_paths(study, Path("results")))
+    found = figure_spec(study, "mdnmt-learning-rates", ResultPaths(study, Path("results")))
     assert isinstance(found, LearningRatesSpec)
     assert study.learning_rates is not None and len(found.systems) == len(study.learning_rates.methods)
     save_figure.save(found, tmp_path / "figure.png", None, tmp_path / "figure.json")

@@ -18,7 +18,7 @@ from mdnmt.exhibits import registry
 from mdnmt.exhibits.figure_request import FigureRequest, figure_spec
 from mdnmt.exhibits.request import paper_figure
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -85,7 +85,7 @@ def smoke() -> Study:
 
 def requested(study: Study, key: str, **options: Any) -> registry.FigureSpec:
     figure, task = paper_figure(study, key)
-    request = FigureRequest(study, key, task, result_paths(study, Path("results")), False, figure)
+    request = FigureRequest(study, key, task, ResultPaths(study, Path("results")), False, figure)
     changed = replace(request, figure=figure.model_copy(update={"options": options}))
     return registry.figure_class(figure.kind).select(changed)
 
@@ -117,7 +117,7 @@ def test_former_keys_name_the_new_one() -> None:
 
 
 def test_a_figure_may_give_a_system_another_name(smoke: Study) -> None:
-    spec = figure_spec(smoke, "mdnmt-post-norm", result_paths(smoke, Path("results")))
+    spec = figure_spec(smoke, "mdnmt-post-norm", ResultPaths(smoke, Path("results")))
     found = {system["method"]: system["label"] for system in spec.model_dump()["systems"]}
     assert found["mixed"] == "Mixed" and found["mixed-post-norm"] == "Mixed, post-norm"
 
@@ -133,6 +133,4 @@ def test_all_figures_of_all_papers_have_options_that_their_kinds_know() -> None:
     for name in ("paper", "smoke", "synthetic"):
         study = resolve(ROOT / "config", name, ROOT / "resources" / "corpora")
         for key in study.config.figures:
-            assert (
-                figure_spec(study, key, result_paths(study, Path("results"))).kind == paper_figure(study, key)[0].kind
-            )
+            assert figure_spec(study, key, ResultPaths(study, Path("results"))).kind == paper_figure(study, key)[0].kind

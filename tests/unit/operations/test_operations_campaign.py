@@ -25,7 +25,7 @@ from mdnmt.operations.campaign.scheduler import log_of, run_jobs
 from mdnmt.operations.campaign.study_jobs import campaign_of
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -91,7 +91,7 @@ def _press_ctrl_c(files: list[Path]) -> None:
 @pytest.mark.slow
 def test_a_campaign_has_every_translation_and_what_exhibits_read() -> None:
     smoke = resolve(ROOT / "config", "smoke", ROOT / "resources" / "corpora")
-    places = result_paths(smoke, Path("results"))
+    places = ResultPaths(smoke, Path("results"))
     runs = {run.address: run for run in smoke.makeable()}
     last = list(runs)[-1]
     found = campaign_of(smoke, places, [last], ["--on-nan", "stop"], {next(iter(runs))})
@@ -119,7 +119,7 @@ def test_words_and_further_metrics_are_steps_of_their_run(tmp_path: Path) -> Non
     counted = {"title": "T", "description": "D.", "tasks": ["synthetic-2"], "methods": ["mixed"], "tables": tables}
     (tmp_path / "config/studies/counted.yaml").write_text(yaml.safe_dump(counted), encoding="utf-8")
     study = resolve(tmp_path / "config", "counted", ROOT / "resources" / "corpora")
-    [job] = campaign_of(study, result_paths(study, tmp_path), [], [], []).jobs
+    [job] = campaign_of(study, ResultPaths(study, tmp_path), [], [], []).jobs
     assert any("ter" in step.arguments for step in job.steps)
     assert "word-accuracy" in {step.arguments[0] for step in job.steps}
 

@@ -20,7 +20,7 @@ from mdnmt.config.training import Training
 from mdnmt.operations.plan import benchmark_paths, time_estimates
 from mdnmt.operations.plan.run_records import card_records
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -72,7 +72,7 @@ def test_an_unknown_card_is_one_line_with_the_known_ones(project: Path, capsys: 
 
 def test_what_this_machine_took_says_nothing_of_another(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 1)
-    places = result_paths(study, Path("results"))
+    places = ResultPaths(study, Path("results"))
     [run, *_] = study.makeable()
     # A run that has begun here, and a translation that was made here.
     begun = {"event": "start", "at_update": 0, "max_updates": 50}

@@ -11,7 +11,7 @@ import pytest
 from mdnmt.config.cluster import ClusterConfig
 from mdnmt.operations.plan.cluster_resources import Jobs, look_only_when_a_job_ends, request_text, shell_prefix
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -46,7 +46,7 @@ def sbatch(jobs: Jobs, run: Run, *options: str) -> dict[str, int | str]:
 
 
 def test_a_small_model_and_a_large_one(smoke: Study) -> None:
-    places, run = result_paths(smoke, Path("results")), smoke.makeable()[0]
+    places, run = ResultPaths(smoke, Path("results")), smoke.makeable()[0]
     small = Jobs(CLUSTER, smoke, places)
     assert asked(small, run) == (1, 2, 3, 0)
     assert small.memory(lambda wildcards: run, least=6000)(None) == 6000
@@ -63,7 +63,7 @@ def test_a_small_model_and_a_large_one(smoke: Study) -> None:
 
 
 def test_gpus_by_gres(smoke: Study) -> None:
-    places, run = result_paths(smoke, Path("results")), smoke.makeable()[0]
+    places, run = ResultPaths(smoke, Path("results")), smoke.makeable()[0]
     cluster = CLUSTER.model_copy(update={"sizes": {"rest": CLUSTER.sizes["rest"]}, "ask_for_gpus_by": "gres"})
     jobs = Jobs(cluster, smoke, places)
     assert asked(jobs, run)[3] == 0 and sbatch(jobs, run)["gres"] == "gpu:1" and jobs.device == "cuda"
@@ -81,14 +81,14 @@ def test_what_a_job_asks_for_in_words() -> None:
 
 def test_no_gpu_where_runs_compute_on_cpus(smoke: Study) -> None:
     sizes, run = {"rest": CLUSTER.sizes["rest"]}, smoke.makeable()[0]
-    jobs = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, result_paths(smoke, Path("results")), "cpu")
+    jobs = Jobs(CLUSTER.model_copy(update={"sizes": sizes}), smoke, ResultPaths(smoke, Path("results")), "cpu")
     assert asked(jobs, run)[3] == 0 and sbatch(jobs, run)["slurm_partition"] == ""
     assert jobs.device == "cpu"
 
 
 def test_the_longest_training_starts_first_and_after_every_other_job() -> None:
     demo = resolve(ROOT / "config", "demo", ROOT / "resources" / "corpora")
-    jobs = Jobs(CLUSTER, demo, result_paths(demo, Path("results")))
+    jobs = Jobs(CLUSTER, demo, ResultPaths(demo, Path("results")))
     priority = {run.directory: jobs.training_priority(run) for run in demo.makeable() if run.task == "demo-en-fr"}
     longest_first = sorted(priority, key=priority.__getitem__, reverse=True)
     assert longest_first[:3] == ["waldm-edc", "waldm-encoder", "mixed"]
@@ -99,7 +99,7 @@ def test_the_longest_training_starts_first_and_after_every_other_job() -> None:
 
 
 def test_jobs_without_a_run(smoke: Study) -> None:
-    places = result_paths(smoke, Path("results"))
+    places = ResultPaths(smoke, Path("results"))
     assert Jobs(ClusterConfig(), smoke, places).sbatch() == {}
     jobs = Jobs(CLUSTER, smoke, places)
     assert jobs.sbatch() == {"slurm_account": "nlp"}

@@ -13,7 +13,7 @@ from mdnmt.machine import Memory, TooLarge
 from mdnmt.operations.plan import memory_limits
 from mdnmt.operations.plan.memory_limits import require_memory
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 HUGE = {"model_dim": 8192, "ffn_dim": 32768, "num_heads": 8, "encoder_layers": 24, "decoder_layers": 24}
 
@@ -41,7 +41,7 @@ def test_the_plan_refuses_it_in_one_line(
 
 def test_what_trains_it_decides(huge: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 1)
-    places = result_paths(study, Path("results"))
+    places = ResultPaths(study, Path("results"))
     with pytest.raises(TooLarge, match=r"this machine has 32\.0 GB"):
         require_memory(study, places, None, "auto")
     monkeypatch.setattr(memory_limits, "host_memory", lambda: Memory(10**13, "this machine"))
@@ -71,6 +71,6 @@ def test_models_that_fit_easily_are_not_built(
     monkeypatch.setattr(memory_limits, "work_of", lambda *_: pytest.fail("built"))
     monkeypatch.setenv("PATH", "")  # no sbatch
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 1)
-    require_memory(study, result_paths(study, Path("results")), None, "cpu")
+    require_memory(study, ResultPaths(study, Path("results")), None, "cpu")
     assert main(["plan"]) == 0
     assert "Memory of a machine: about 300 MB for the largest training." in capsys.readouterr().out.replace("\n", " ")

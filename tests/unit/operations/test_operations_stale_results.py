@@ -34,7 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
         own = f"runs/tiny/{run.directory}/seed{run.seed}-{run.fingerprint}"
         folders += [
             f"{own}/test-{study.decode_fingerprint(run)}/hyp",
-            f"{own}/analysis-{study.analysis_fingerprint(run)}",
+            f"{own}/analysis-{study.analysis_fingerprint}",
         ]
         folders += [f"{own}/ckpt/update-00000006", f"{own}/segmentation"]
     for folder in [*folders, "tiny/tables"]:

@@ -15,7 +15,7 @@ from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.operations.plan import benchmark_paths
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Run, Study
 
 BENCHMARKS = Path("logs/benchmarks")
@@ -32,7 +32,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def folder(study: Study, run: Run) -> Path:
-    return Path(result_paths(study, Path("results")).run(run))
+    return Path(ResultPaths(study, Path("results")).run(run))
 
 
 def run_of(study: Study, directory: str, seed: int) -> Run:
@@ -59,7 +59,7 @@ def finish(study: Study, run: Run, *, seconds: float, resumes: int = 0) -> None:
     fsio.write_text(here / "model.safetensors", "x" * 1000)
     for lang in ("en", "fr"):
         fsio.write_lines(here / "segmentation" / f"vocab.{lang}.txt", [str(number) for number in range(50)])
-    fsio.write_sealed(Path(result_paths(study, Path("results")).test(run)) / "scores.json", {})
+    fsio.write_sealed(Path(ResultPaths(study, Path("results")).test(run)) / "scores.json", {})
 
 
 def plan(capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def test_a_run_out_of_a_bundle_is_measured_by_the_vocabulary_of_its_task(
     shutil.rmtree(segmentation)
     assert runs(plan(capsys))["tiny/mixed/seed2"]["train_source"].startswith("rule of thumb")
     for lang in ("en", "fr"):
-        fsio.write_lines(Path(result_paths(study, Path("results")).task("tiny")) / f"vocab.{lang}.txt", ["a", "b", "c"])
+        fsio.write_lines(Path(ResultPaths(study, Path("results")).task("tiny")) / f"vocab.{lang}.txt", ["a", "b", "c"])
     assert runs(plan(capsys))["tiny/mixed/seed2"]["train_source"].startswith("measured: seed 1 of the same run")
 
 

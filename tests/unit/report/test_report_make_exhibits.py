@@ -12,7 +12,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.exhibits.spec_files import identity
 from mdnmt.report.make_exhibits import Exhibits
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Exhibits, list[str]]:
     """Return the exhibits of the demo, and the keys that are made."""
     study = resolve(ROOT / "config", "demo", tmp_path / "corpora", provisional=True)
-    exhibits, made = Exhibits(study, result_paths(study, tmp_path), "make demo"), list[str]()
+    exhibits, made = Exhibits(study, ResultPaths(study, tmp_path), "make demo"), list[str]()
     monkeypatch.setattr(exhibits, "_write", lambda key, spec, places: made.append(key))
     return exhibits, made
 
@@ -73,7 +73,7 @@ def test_a_study_that_was_edited_since_it_was_planned_is_refused(demo: tuple[Exh
 @pytest.mark.slow
 def test_by_hand_only_tables_figures_and_their_page_are_made_and_apart(tmp_path: Path) -> None:
     study = resolve(ROOT / "config", "demo", tmp_path / "corpora", provisional=True)
-    exhibits = Exhibits(study, result_paths(study, tmp_path), "make demo")
+    exhibits = Exhibits(study, ResultPaths(study, tmp_path), "make demo")
     for key in ("numbers", "significance/jiang2020-table2", "claims/jiang2020", "report"):
         with pytest.raises(ConfigError, match=f"{key} is made by Snakemake alone .*by hand, expected tables or"):
             exhibits.make_from_what_exists(["tables", key])

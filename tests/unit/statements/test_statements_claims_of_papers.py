@@ -9,7 +9,7 @@ import claim_evidence
 import pytest
 
 from mdnmt.config.claim_rule import Rule
-from mdnmt.config.claims import Claim, load_claims, needs
+from mdnmt.config.claims import Claim, load_claims
 from mdnmt.statements.claims.decide import decide
 from mdnmt.statements.claims.outcome import Outcome
 from mdnmt.statements.claims.rules.noted import NotedRule
@@ -52,7 +52,7 @@ def test_a_claim_that_holds_is_reproduced_and_by_one_seed_inconclusive(name: str
     found = outcome_of(spec)
     assert found.verdict == "reproduced", found.reason
     assert found.of == len(found.comparisons) > 0
-    items = (*needs(claim).tables, *needs(claim).figures)
+    items = (*claim.tables, *claim.figures)
     assert set(found.evidence) == {item if item == "mdnmt-labels" else f"p-{item}" for item in items}
 
     few = outcome_of(claim_evidence.write(claim, tmp_path, seeds=1))
@@ -76,7 +76,7 @@ def test_a_claim_of_which_one_rule_fails_is_not_reproduced(claim: Claim, index: 
 @pytest.mark.parametrize(("name", "claim"), DECIDED, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_claim_without_its_evidence_is_not_comparable(name: str, claim: Claim, tmp_path: Path) -> None:
     spec = claim_evidence.write(claim, tmp_path)
-    items = [*needs(claim).tables, *needs(claim).figures]
+    items = [*claim.tables, *claim.figures]
     for item in items:
         less = spec.model_copy(
             update={
@@ -159,7 +159,7 @@ def test_comet_has_claims_of_its_own_and_only_they_need_it(name: str, claim: Cla
 
 def test_comet_is_asked_about_in_every_table_that_prints_it() -> None:
     claims = load_claims(CONFIG, "song2026")
-    asked = {item for claim in claims.values() if reads_comet(claim) for item in needs(claim).tables}
+    asked = {item for claim in claims.values() if reads_comet(claim) for item in claim.tables}
     assert asked == {"table3", "table5", "table6"}
 
 

@@ -16,23 +16,6 @@ from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 STUDY, PAPER = "config/studies/tiny.yaml", "config/papers/choice.yaml"
-PLACES = ResultPaths(
-    task=lambda name: f"tasks/{name}",
-    stage=lambda stage, name: f"tasks/{stage}/{name}",
-    run=lambda run: f"runs/{run.directory}/seed{run.seed}",
-    test=lambda run: f"runs/{run.directory}/seed{run.seed}/test",
-    comet=lambda run: f"runs/{run.directory}/seed{run.seed}/comet.json",
-    labels=lambda name: f"labels/{name}.json",
-    copied=lambda name: f"copied/{name}",
-    external=lambda one: f"external/{one.system}",
-    analysis=lambda run: f"analysis/{run.directory}",
-    ambiguity=lambda task: f"ambiguity/{task}.json",
-    significance=lambda name: f"significance/{name}.json",
-    measure=lambda name: f"measure/{name}.json",
-    table=lambda key, kind: f"tables/{key}.{kind}",
-    figure=lambda key, kind: f"figures/{key}.{kind}",
-    runs_table="runs.tsv",
-)
 
 
 @pytest.fixture
@@ -63,9 +46,22 @@ def study(project: Project, *methods: str) -> Study:
     return resolve(Path("config"), "tiny", Path("resources/corpora"))
 
 
+def table(found: Study, key: str = "choice-one", *, partial: bool = False) -> Any:
+    return table_spec(found, key, ResultPaths(found, Path("results")), partial=partial)
+
+
+def told(found: Study) -> list[str]:
+    missing = report_selection.report_spec(found, ResultPaths(found, Path("results")), ()).missing
+    return [what for what, why in missing if "no table" in why]
+
+
+def record(found: Study, method: str, seed: int) -> Path:
+    return Path(ResultPaths(found, Path("results")).run(found.runs_of("tiny", method)[seed - 1]), "run.json")
+
+
 def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Project) -> None:
     found = study(project, "mixed", "wide", "alone", "alone-wide", "waldm-edc")
-    spec: Any = table_spec(found, "choice-one", PLACES)
+    spec = table(found)
     assert [(row.method, row.label, row.choice) for row in spec.rows] == [
         ("alone-economy", "Economy only", 1),
         ("alone-wide-economy", "Economy only (wide)", 1),
@@ -75,40 +71,37 @@ def test_rivals_share_a_number_and_bring_the_records_of_all_seeds(project: Proje
         ("wide", "All text", 3),
         ("waldm-edc", "E/DC", None),
     ]
-    assert spec.rows[5].records == (Path("runs/wide/seed1/run.json"), Path("runs/wide/seed2/run.json"))
+    assert spec.rows[5].records == (record(found, "wide", 1), record(found, "wide", 2))
     assert spec.rows[6].records == ()
-    resources: Any = table_spec(found, "choice-two", PLACES)
+    resources = table(found, "choice-two")
     assert [(row.method, row.choice, len(row.records)) for row in resources.rows] == [
         ("mixed", 1, 2),
         ("wide", 1, 2),
         ("waldm-edc", None, 0),
     ]
-    assert not [why for _, why in report_selection.report_spec(found, PLACES, ()).missing if "no table" in why]
+    assert told(found) == []
 
 
 def test_a_study_with_one_of_them_shows_that_one(project: Project) -> None:
-    spec: Any = table_spec(study(project, "mixed", "alone-wide", "waldm-edc"), "choice-one", PLACES)
+    spec = table(study(project, "mixed", "alone-wide", "waldm-edc"))
     assert [row.method for row in spec.rows] == ["alone-wide-economy", "alone-wide-law", "mixed", "waldm-edc"]
     assert {(row.choice, row.records) for row in spec.rows} == {(None, ())}
     assert spec.notes == ("Not part of this study: alone, wide.",)
 
 
 def test_a_row_none_of_whose_methods_is_there_is_left_out_and_named(project: Project) -> None:
-    spec: Any = table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    spec = table(study(project, "mixed", "wide"))
     assert [row.method for row in spec.rows] == ["mixed", "wide"]
     assert spec.notes == ("Not part of this study: alone, alone-wide, waldm-edc.",)
 
 
 def test_the_baseline_is_named_as_its_methods_label(project: Project) -> None:
     project.update(STUDY, tables={"choice-one": {"task": "tiny"}})
-    spec: Any = table_spec(study(project, "mixed", "wide"), "choice-one", PLACES)
+    spec = table(study(project, "mixed", "wide"))
     assert (spec.baseline, spec.baseline_label) == ("mixed", "Mixed")
 
 
 def test_a_method_that_no_table_shows_is_said_to_be_trained_only_if_it_can_be(project: Project) -> None:
-    def told(found: Study) -> list[str]:
-        return [what for what, why in report_selection.report_spec(found, PLACES, ()).missing if "no table" in why]
-
     # The weights of mBART-50 are not here.
     found = study(project, "mixed", "domain-tag", "mbart50-finetuned")
     assert [run.spec is None for run in found.runs_of("tiny", "mbart50-finetuned")] == [True, True]
@@ -117,16 +110,15 @@ def test_a_method_that_no_table_shows_is_said_to_be_trained_only_if_it_can_be(pr
 
 def test_a_partial_table_has_the_records_that_are_there(project: Project) -> None:
     found = study(project, "mixed", "wide")
-    record = Path("runs/wide/seed2/run.json")
-    record.parent.mkdir(parents=True)
-    record.write_text("{}")
-    spec: Any = table_spec(found, "choice-one", PLACES, partial=True)
-    assert [row.records for row in spec.rows] == [(), (record,)]
+    second = record(found, "wide", 2)
+    second.parent.mkdir(parents=True)
+    second.write_text("{}")
+    assert [row.records for row in table(found, partial=True).rows] == [(), (second,)]
 
 
 def test_methods_that_are_trained_on_different_text_are_no_choice(project: Project) -> None:
-    table = {"kind": "scores", "title": "T", "rows": [{"group": "G", "best_of": ["mixed", "alone"]}]}
-    project.update(PAPER, tables={"one": table, "two": table})
+    choice = {"kind": "scores", "title": "T", "rows": [{"group": "G", "best_of": ["mixed", "alone"]}]}
+    project.update(PAPER, tables={"one": choice, "two": choice})
     with pytest.raises(ConfigError) as caught:
         study(project, "mixed", "alone")
     assert "papers/choice.yaml: tables.one: best_of: mixed has train_on: all, alone has train_on: each" in str(

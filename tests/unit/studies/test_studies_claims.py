@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.config.claims import Claim, is_own, needs, without_tables
+from mdnmt.config.claims import Claim, is_own, without_tables
 from mdnmt.config.study import load_study
 from mdnmt.errors import ConfigError
 from mdnmt.exhibits import curve_measures, proportion_measures
@@ -17,6 +17,7 @@ from mdnmt.exhibits.request import paper_figure, paper_table
 from mdnmt.statements.claims.rules.measure import MeasureRule
 from mdnmt.statements.claims.rules.noted import NotedRule
 from mdnmt.statements.claims.selection import claims_spec
+from mdnmt.statements.claims.spec import ClaimsSpec
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
@@ -38,24 +39,8 @@ def study(name: str) -> Study:
     return resolve(CONFIG, name, Path("no-corpora"))
 
 
-def places() -> ResultPaths:
-    return ResultPaths(
-        task=lambda name: f"tasks/{name}",
-        stage=lambda stage, name: f"tasks/{stage}/{name}",
-        run=lambda run: f"runs/{run.row}",
-        test=lambda run: f"tests/{run.row}",
-        comet=lambda run: f"comet/{run.row}",
-        labels=lambda name: f"labels/{name}",
-        copied=lambda name: f"copied/{name}",
-        external=lambda one: f"external/{one.system}",
-        analysis=lambda run: f"analyses/{run.row}",
-        ambiguity=lambda name: f"ambiguity/{name}",
-        significance=lambda key: f"significance/{key}",
-        measure=lambda name: f"measure/{name}",
-        table=lambda key, kind: f"tables/{key}.{kind}",
-        figure=lambda key, kind: f"figures/{key}.{kind}",
-        runs_table="runs.tsv",
-    )
+def spec_of(name: str, paper: str) -> ClaimsSpec:
+    return claims_spec(study(name), paper, ResultPaths(study(name), Path("results")))
 
 
 def _measures_of(kind: str) -> str:
@@ -99,29 +84,29 @@ def test_the_paper_study_and_that_of_one_paper_make_all_that_claims_read(name: s
 
 
 def test_claims_read_our_own_tables_beside_the_papers() -> None:
-    spec = claims_spec(study("paper"), "song2026", places())
-    assert spec.tables["mdnmt-labels"] == Path("tables/mdnmt-labels.json")
-    assert spec.tables["table6"] == Path("tables/song2026-table6.json")
+    spec = spec_of("paper", "song2026")
+    assert spec.tables["mdnmt-labels"] == Path("results/paper/tables/mdnmt-labels.json")
+    assert spec.tables["table6"] == Path("results/paper/tables/song2026-table6.json")
     assert spec.key("mdnmt-labels") == "mdnmt-labels" and spec.key("table6") == "song2026-table6"
     assert spec.unusable == {}
-    assert "mdnmt-labels" not in claims_spec(study("paper"), "jiang2020", places()).tables
+    assert "mdnmt-labels" not in spec_of("paper", "jiang2020").tables
 
 
 def test_the_bleu_of_a_claim_is_the_one_that_is_compared_with_print() -> None:
-    jiang = claims_spec(study("paper"), "jiang2020", places())
+    jiang = spec_of("paper", "jiang2020")
     assert {jiang.printed_bleu[item] for item in ("table2", "table4", "table8")} == {"bleu_tok"}
-    assert claims_spec(study("paper"), "zhang2021", places()).printed_bleu["table3-zh-en"] == "bleu"
+    assert spec_of("paper", "zhang2021").printed_bleu["table3-zh-en"] == "bleu"
 
 
 @pytest.mark.slow
 def test_a_claim_is_decided_without_tables_that_the_study_leaves_out() -> None:
-    spec = claims_spec(study("replication"), "jiang2020", places())
+    spec = spec_of("replication", "jiang2020")
     labels = spec.claims["jiang-t5-labels-matter"]
-    assert needs(labels).tables == ("table5-en-fr", "table3")
+    assert labels.tables == ("table5-en-fr", "table3")
     assert spec.left_out["jiang-t5-labels-matter"] == ("table5-en-de", "table5-zh-en")
     assert "jiang-all-domains" not in spec.left_out
-    kept = claims_spec(study("paper"), "jiang2020", places())
-    assert kept.left_out == {} and "table5-en-de" in needs(kept.claims["jiang-t5-labels-matter"]).tables
+    kept = spec_of("paper", "jiang2020")
+    assert kept.left_out == {} and "table5-en-de" in kept.claims["jiang-t5-labels-matter"].tables
     only = without_tables(labels, ["table5-en-de", "table5-en-fr", "table5-zh-en"])
     assert only == labels, "a rule that would lose all its tables keeps them and stays undecided"
 
@@ -141,6 +126,4 @@ def test_tables_that_a_claim_goes_without_are_left_out_of_the_study(key: str, me
 
 
 def test_a_toy_of_comet_decides_no_claim() -> None:
-    assert claims_spec(study("smoke"), "song2026", places()).unusable == {
-        "comet": "scored with a toy of random weights"
-    }
+    assert spec_of("smoke", "song2026").unusable == {"comet": "scored with a toy of random weights"}

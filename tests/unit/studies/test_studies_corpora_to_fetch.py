@@ -14,9 +14,9 @@ from mdnmt.corpora.corpus_lock import LockRow, add_rows
 from mdnmt.corpora.fetch_by_name import fetch_by_name
 from mdnmt.operations.plan.plan_text import plan_text
 from mdnmt.operations.plan.study_plan import make_plan
-from mdnmt.studies.corpora_to_fetch import FirstDownloads, declared_corpus, spec_to_fetch, to_fetch
+from mdnmt.studies.corpora_to_fetch import FirstDownloads, spec_to_fetch, to_fetch
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 
@@ -104,11 +104,11 @@ def test_a_corpus_is_left_alone_only_if_it_is_there_and_its_task_is_made(project
 
 
 def test_a_recorded_checksum_is_no_reason_to_fetch_again(project: Project) -> None:
-    before = declared_corpus(project.resolve(), "toy")
+    before = project.resolve().corpus("toy")
     assert spec_to_fetch(project.resolve(), "toy", project.config, project.corpora).corpus.files[0].sha256 is None
     row = LockRow(file="toy.zip", size_bytes=3, sha256="1" * 64, origin="", date=datetime.date(2026, 1, 1))
     add_rows(project.config, "toy", {"toy.zip": row})
-    assert declared_corpus(project.resolve(), "toy") == before
+    assert project.resolve().corpus("toy") == before
     spec = spec_to_fetch(project.resolve(), "toy", project.config, project.corpora)
     assert spec.corpus.files[0].sha256 == "1" * 64
 
@@ -132,4 +132,4 @@ def test_what_waits_for_a_download_is_planned_with_a_placeholder(project: Projec
     assert plan.tasks[0].corpora[0].size_bytes is None
     assert "Downloaded first, and their checksums recorded: toy." in plan_text(plan)
     # The workflow never sees that address.
-    assert result_paths(study, tmp_path).task("toy") != result_paths(project.resolve(), tmp_path).task("toy")
+    assert ResultPaths(study, tmp_path).task("toy") != ResultPaths(project.resolve(), tmp_path).task("toy")

@@ -22,7 +22,7 @@ from mdnmt.operations.plan.exhibit_needs import table_needs
 from mdnmt.operations.stale_results import find_stale
 from mdnmt.studies.external_systems import check_external
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 STUDY, KEY = "config/studies/tiny.yaml", "jiang2020-table2"
@@ -99,7 +99,7 @@ def test_the_test_set_is_known_before_the_task_is_built(project: Project) -> Non
 
 def test_a_built_task_is_compared_line_by_line(project: Project) -> None:
     found = study()
-    places = result_paths(found, Path("results"))
+    places = ResultPaths(found, Path("results"))
     check_external(found, places)  # nothing to compare with yet
     folder = Path(places.task("tiny"))
     (folder / "text").mkdir(parents=True)
@@ -113,7 +113,7 @@ def test_a_built_task_is_compared_line_by_line(project: Project) -> None:
 def test_content_decides_the_address(project: Project) -> None:
     def address() -> str:
         found = study()
-        return result_paths(found, Path("results")).external(found.external[0])
+        return ResultPaths(found, Path("results")).external(found.external[0])
 
     before = address()
     assert "/external-opus-" in before
@@ -135,7 +135,7 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
         comet={"name": "toy-comet"},
     )
     found = study()
-    places = result_paths(found, Path("results"))
+    places = ResultPaths(found, Path("results"))
     table = table_spec(found, KEY, places)
     assert isinstance(table, ScoreTable)
     row = table.rows[-1]
@@ -162,7 +162,7 @@ def test_a_table_has_its_row_marked_and_tested(project: Project) -> None:
 @pytest.mark.parametrize(("bleu", "is_noted"), [(100.0, True), (99.99, False)])
 def test_translations_equal_to_the_references_are_noted(project: Project, bleu: float, is_noted: bool) -> None:
     found = study()
-    table = table_spec(found, KEY, result_paths(found, Path("results")))
+    table = table_spec(found, KEY, ResultPaths(found, Path("results")))
     assert isinstance(table, ScoreTable)
     numbers = {("bleu", "economy"): Measured((100.0,), (1,)), ("bleu", "law"): Measured((bleu,), (1,))}
     reasons = scores._external(table, table.rows[-1], numbers)
@@ -172,7 +172,7 @@ def test_translations_equal_to_the_references_are_noted(project: Project, bleu: 
 def test_one_output_is_held_against_the_first_seed(project: Project) -> None:
     project.update(STUDY, seeds=[7, 5])
     found = study()
-    tests = comparison(found, KEY, result_paths(found, Path("results")))
+    tests = comparison(found, KEY, ResultPaths(found, Path("results")))
     assert set(tests["systems"]["mixed"]) == {"5", "7"} and set(tests["systems"]["opus"]) == {"5"}
 
 
@@ -188,14 +188,14 @@ def test_only_the_tables_that_it_names_have_a_row(project: Project) -> None:
 
 def _has_row(key: str) -> bool:
     found = study()
-    table: Any = table_spec(found, key, result_paths(found, Path("results")))
+    table: Any = table_spec(found, key, ResultPaths(found, Path("results")))
     return any(row.method == "opus" for row in table.rows)
 
 
 def test_numbers_plan_figures_and_cleaning_know_it(project: Project) -> None:
     project.update(STUDY, figures={"mdnmt-effects": {"task": "tiny"}})
     found = study()
-    places = result_paths(found, Path("results"))
+    places = ResultPaths(found, Path("results"))
     folder = Path(places.external(found.external[0]))
     [source] = [one for one in number_sources(found, places).sources if one.method == "opus"]
     assert (source.variant, source.seed, source.path) == ("external", 1, folder / "scores.json")
@@ -212,7 +212,7 @@ def test_numbers_plan_figures_and_cleaning_know_it(project: Project) -> None:
 def test_a_study_with_none_has_the_specs_that_it_had(project: Project) -> None:
     project.update(STUDY, external={})
     found = study()
-    places = result_paths(found, Path("results"))
+    places = ResultPaths(found, Path("results"))
     assert set(comparison(found, KEY, places)["systems"]) == {"mixed", "waldm-edc"}
     assert comparison(found, KEY, places)["comet"] == {}
     with contextlib.suppress(ConfigError):

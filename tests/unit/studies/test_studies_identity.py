@@ -38,7 +38,7 @@ def runs(study: Study) -> dict[tuple[str, int], str]:
 
 def addresses(study: Study) -> dict[str, Any]:
     def of(run: Run) -> tuple[str, str, str]:
-        return run.fingerprint, study.decode_fingerprint(run), study.analysis_fingerprint(run)
+        return run.fingerprint, study.decode_fingerprint(run), study.analysis_fingerprint
 
     tasks = {name: (task.fingerprint, study.copy_fingerprint(name)) for name, task in study.tasks.items()}
     return {**tasks, **{f"{run.directory}/{run.seed}": of(run) for run in study.runs}}
@@ -167,11 +167,11 @@ def test_beam_and_analysis_have_addresses_of_their_own(project: Project) -> None
     assert runs(wider) == runs(before)
     run = before.runs[0]
     assert wider.decode_fingerprint(run) != before.decode_fingerprint(run)
-    assert wider.analysis_fingerprint(run) == before.analysis_fingerprint(run)
+    assert wider.analysis_fingerprint == before.analysis_fingerprint
     assert wider.copy_fingerprint("tiny") == before.copy_fingerprint("tiny")
     project.update(STUDY, decoding={"beam_size": 2, "max_sentences": 3}, analysis__vector_sentences=6)
     fewer = look()
-    assert fewer.analysis_fingerprint(run) != before.analysis_fingerprint(run)
+    assert fewer.analysis_fingerprint != before.analysis_fingerprint
     assert fewer.copy_fingerprint("tiny") != before.copy_fingerprint("tiny")
     assert runs(fewer) == runs(before)
 

@@ -23,7 +23,7 @@ from mdnmt.methods.method import VocabSizes
 from mdnmt.operations.plan.exhibit_needs import table_needs
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -68,7 +68,7 @@ def study() -> Study:
 
 def test_each_thing_told_is_a_row_with_its_own_files(project: Project) -> None:
     made = study()
-    places = result_paths(made, Path("results"))
+    places = ResultPaths(made, Path("results"))
     spec = table_spec(made, KEY, places)
     assert isinstance(spec, ScoreTable)
     rows = {row.method: row for row in spec.rows if row.group != "No training"}
@@ -104,7 +104,7 @@ def test_another_classifier_changes_the_addresses_of_what_is_told_its_guesses(
 ) -> None:
     def addresses() -> dict[str, str]:
         made = study()
-        places, run = result_paths(made, Path("results")), made.runs_of("tiny", "domain-tag")[0]
+        places, run = ResultPaths(made, Path("results")), made.runs_of("tiny", "domain-tag")[0]
         return {"file": places.labels("tiny"), **{labels: places.test(run.with_labels(labels)) for labels in LABELS}}
 
     before = addresses()
@@ -115,7 +115,7 @@ def test_another_classifier_changes_the_addresses_of_what_is_told_its_guesses(
 def test_nothing_can_be_left_out_where_the_text_is_cut_by_domain(project: Project) -> None:
     project.update("config/tasks/tiny.yaml", segmentation__bpe="domain")
     made = study()
-    spec = table_spec(made, KEY, result_paths(made, Path("results")))
+    spec = table_spec(made, KEY, ResultPaths(made, Path("results")))
     assert isinstance(spec, ScoreTable)
     missing = {row.method: row.missing for row in spec.rows if row.missing}
     assert list(missing) == ["domain-tag@missing"] and "codes of its domain" in str(missing["domain-tag@missing"])
@@ -138,7 +138,7 @@ def test_a_method_of_one_run_a_domain_has_no_labels(project: Project) -> None:
 @pytest.mark.slow
 def test_translations_told_otherwise_are_not_stale(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     made = study()
-    places = result_paths(made, Path("results"))
+    places = ResultPaths(made, Path("results"))
     for run in table_runs(made, KEY):
         project.path(f"{places.test(run)}/hyp").mkdir(parents=True)
     other = project.path(f"{places.run(made.runs[0])}/test-01234567/hyp")

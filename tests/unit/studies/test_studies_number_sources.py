@@ -13,7 +13,7 @@ from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.request import paper_table
 from mdnmt.numbers.sources import NumberSource
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,13 +26,13 @@ def smoke() -> Study:
 
 @pytest.fixture(scope="module")
 def sources(smoke: Study) -> tuple[NumberSource, ...]:
-    return number_sources(smoke, result_paths(smoke, Path("results"))).sources
+    return number_sources(smoke, ResultPaths(smoke, Path("results"))).sources
 
 
 def test_every_score_and_curve_of_a_table_or_figure_is_there_once(
     smoke: Study, sources: tuple[NumberSource, ...]
 ) -> None:
-    places = result_paths(smoke, Path("results"))
+    places = ResultPaths(smoke, Path("results"))
     read = {*table_parts(smoke, places), *figure_parts(smoke, places)}
     wanted = {path for path in read if path.name in ("scores.json", "ter.json", "curves.tsv")}
     wanted |= {path for path in read if path.name.startswith("comet-")}

@@ -16,7 +16,7 @@ from mdnmt.exhibits.request import columns, paper_table
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -121,7 +121,7 @@ def test_fine_tuned_models_are_one_untested_row_below_the_printed_ones(found: di
         *("zhang2021-table3-zh-en", "zhang2021-table3-en-fr", "song2026-table3", "song2026-table5"),
     ):
         _, task = paper_table(smoke, key)
-        spec = table_spec(smoke, key, result_paths(smoke, Path("results")))
+        spec = table_spec(smoke, key, ResultPaths(smoke, Path("results")))
         assert isinstance(spec, ScoreTable)
         tuned = spec.rows[-1]
         assert {name: model.method for name, model in tuned.models.items()} == {
@@ -129,7 +129,7 @@ def test_fine_tuned_models_are_one_untested_row_below_the_printed_ones(found: di
         }
         assert spec.needs()[-len(tuned.models) :] == tuple(tuned.models.values())
         assert "{" not in tuned.label and not tuned.printed
-        tested = comparison(smoke, key, result_paths(smoke, Path("results")))["systems"]
+        tested = comparison(smoke, key, ResultPaths(smoke, Path("results")))["systems"]
         assert not [name for name in tested if name.startswith("finetuned")] and "mixed" in tested
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import TranslationsFolder, result_paths
+from mdnmt.studies.result_paths import ResultPaths, TranslationsFolder
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_folders_of_runs_and_of_external_systems_are_read_back() -> None:
     smoke = resolve(ROOT / "config", "smoke", ROOT / "resources" / "corpora")
-    places = result_paths(smoke, Path("results"))
+    places = ResultPaths(smoke, Path("results"))
     for run in smoke.makeable():
         for split in ("test", "valid"):
             found = TranslationsFolder.parse(places.test(run.on(split)).removeprefix("results/"))

@@ -19,7 +19,7 @@ from mdnmt.operations.plan.benchmark_paths import decode_benchmarks
 from mdnmt.operations.plan.run_plan import RunPlanner
 from mdnmt.studies.label_conditions import needs_validation, translations_of
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,7 +38,7 @@ def paper() -> Study:
 
 
 def score_table(study: Study, key: str) -> ScoreTable:
-    spec = table_spec(study, key, result_paths(study, RESULTS))
+    spec = table_spec(study, key, ResultPaths(study, RESULTS))
     assert isinstance(spec, ScoreTable)
     return spec
 
@@ -75,7 +75,7 @@ def test_the_address_leads_back_to_the_split(smoke: Study) -> None:
     run = next(run for run in smoke.makeable() if len(translations_of(smoke, run)) > 1)
     for one in translations_of(smoke, run):
         assert smoke.translation_of(run, smoke.decode_fingerprint(one)) == one
-    folders = [result_paths(smoke, RESULTS).test(one) for one in translations_of(smoke, run)]
+    folders = [ResultPaths(smoke, RESULTS).test(one) for one in translations_of(smoke, run)]
     assert len({*folders}) == len(folders) and {Path(name).name.partition("-")[0] for name in folders} >= {"valid"}
 
 

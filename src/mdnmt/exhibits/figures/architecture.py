@@ -58,13 +58,12 @@ class ArchitectureSpec(FigureSpec):
             ArchitectureSystem(
                 label=runs[0].label,
                 method=runs[0].directory,
-                builder=planned.builder,
-                architecture=planned.architecture,
-                code=planned.code,
+                builder=runs[0].planned.builder,
+                architecture=runs[0].planned.architecture,
+                code=runs[0].planned.code,
                 num_domains=len(request.domains),
             )
             for runs in request.systems
-            if (planned := runs[0].planned) is not None
         )
         return request.make(cls, systems=systems)
 

@@ -63,8 +63,7 @@ class OptionSweepSpec(FigureSpec):
                 for run, path in found
             )
             missing = request.why_missing(made, runs[0])
-            planned = runs[0].planned
-            value = planned.architecture.get("proportion_smoothing") if planned else None
+            value = runs[0].planned.architecture.get("proportion_smoothing")
             point = SweepPoint(
                 value=value or 0.0, label=runs[0].label, method=runs[0].directory, runs=made, missing=missing
             )

@@ -84,11 +84,9 @@ class RunPlanner:
     def __post_init__(self) -> None:
         """Read how long the finished translations took."""
         for run in self.study.makeable() if not self.is_elsewhere else ():
-            work = self._work(run)
             for path in decode_benchmarks(self.benchmarks, self.study, run):
-                seconds = benchmark_seconds(path)
-                if seconds and work is not None:
-                    self.translations[name_of(run)] = (self._translation(run, work), seconds)
+                if seconds := benchmark_seconds(path):
+                    self.translations[name_of(run)] = (self._translation(run, self._work(run)), seconds)
 
     def plan(self, run: Run) -> RunPlan:
         """Return the plan of a run."""
@@ -96,28 +94,26 @@ class RunPlanner:
         state: State = "done" if is_bundled else run_state(run, self.places)
         translations = [] if is_bundled else translations_of(self.study, run)
         to_translate = [one for one in translations if not is_translated(one, self.places)]
-        paths, spec, work = RunPaths(Path(self.places.run(run))), spec_of(run), self._work(run)
+        paths, spec, work = RunPaths(Path(self.places.run(run))), run.planned, self._work(run)
         done = progress(paths.metrics) if state == "begun" else Progress(0, 0.0)
-        train = decode = updates = None
         to_add, memory = (0, 0), None
-        if spec is not None and work is not None:
-            updates = 0 if _is_untrained(spec) else done.max_updates or self._updates(run, spec)
-            train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
-            decode = self._decode(to_translate, work) if to_translate else NOTHING
-            if state != "done" and updates:
-                target_vocab = self.vocabs[run.task].target
-                domains = len(self.study.tasks[run.task].config.domains)
-                memory = footprint(work.parameters, spec.architecture, target_vocab, spec.training, domains).total
-                to_add = time_estimates.kept_sizes(work.parameters, spec.training.average_checkpoints)
+        updates = 0 if _is_untrained(spec) else done.max_updates or self._updates(run, spec)
+        train = NOTHING if state == "done" else self._train(run, spec, work, done, updates)
+        decode = self._decode(to_translate, work) if to_translate else NOTHING
+        if state != "done" and updates:
+            target_vocab = self.vocabs[run.task].target
+            domains = len(self.study.tasks[run.task].config.domains)
+            memory = footprint(work.parameters, spec.architecture, target_vocab, spec.training, domains).total
+            to_add = time_estimates.kept_sizes(work.parameters, spec.training.average_checkpoints)
         used = size_bytes(paths.folder)
         record = next((one for one in self.records if run.spec is not None and one.spec == run.spec), None)
         return RunPlan(
             run=run,
             state=state,
             translated=not to_translate,
-            made=(updates or 0) if state == "done" else done.updates,
+            made=updates if state == "done" else done.updates,
             updates=updates,
-            parameters=work.parameters if work is not None else None,
+            parameters=work.parameters,
             memory_bytes=memory,
             train=train,
             decode=decode,
@@ -164,17 +160,9 @@ class RunPlanner:
         sizes = [(one.test if run.split == "test" else one.valid) or SENTENCES for one in domains]
         return sum(min(number, self.study.decoding[run.task].max_sentences or number) for number in sizes)
 
-    def _work(self, run: Run) -> Work | None:
-        spec = spec_of(run)
-        if spec is None:
-            return None
+    def _work(self, run: Run) -> Work:
         num_domains = len(self.study.tasks[run.task].config.domains)
-        return work_of(spec.builder, spec.architecture, num_domains, self.vocabs[run.task])
-
-
-def spec_of(run: Run) -> RunSpec | None:
-    """Return the spec of a run, or the planned one if it cannot be made."""
-    return run.spec or run.planned
+        return work_of(run.planned.builder, run.planned.architecture, num_domains, self.vocabs[run.task])
 
 
 def _is_untrained(spec: RunSpec) -> bool:

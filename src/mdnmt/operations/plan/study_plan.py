@@ -16,7 +16,7 @@ from mdnmt.operations.plan.run_plan import RunPlan, RunPlanner
 from mdnmt.operations.plan.run_records import card_records, training_records
 from mdnmt.operations.plan.task_plan import TaskPlan, task_plans
 from mdnmt.operations.plan.time_estimates import Estimate, total
-from mdnmt.studies.result_paths import ResultPaths, result_paths
+from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.studies.study import Study
 
 
@@ -127,7 +127,7 @@ def make_plan(
         on_cluster: the device is a cluster's.
         card: the GPU that will compute, somewhere else; its measured speeds count, and no record of other hardware.
     """
-    places = result_paths(study, results)
+    places = ResultPaths(study, results)
     records = training_records(results, benchmarks, device)
     if card is not None:
         records = [*(one for one in records if card.is_card(one.hardware)), *card_records(card)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mdnmt import plugins
 from mdnmt.config.claim_rule import Needed, Rule
-from mdnmt.config.claims import Claim, needs
+from mdnmt.config.claims import Claim
 from mdnmt.numbers.verdicts import MIN_SEEDS, Verdict
 from mdnmt.plugin_kinds import CLAIM_RULE
 from mdnmt.statements.claims.evidence import Evidence
@@ -131,8 +131,7 @@ def _outcome(name: str, claim: Claim, evidence: Evidence) -> Outcome:
     verdict = combined_verdict([one.verdict for one in decided])
     found = [comparison for one in decided for comparison in one.found]
     made = [comparison for comparison in found if comparison.missing is None]
-    needed = needs(claim)
-    exhibits = (*needed.tables, *needed.figures)
+    exhibits = (*claim.tables, *claim.figures)
     here = [exhibit for exhibit in exhibits if spec.tables.get(exhibit) or spec.figures.get(exhibit)]
     other = list(dict.fromkeys(spec.on_other_text[exhibit] for exhibit in here if exhibit in spec.on_other_text))
     return Outcome(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from mdnmt.config.claims import is_own, needs, row_names, without_tables
+from mdnmt.config.claims import is_own, row_names, without_tables
 from mdnmt.config.paper import PaperFigure, PaperTable
 from mdnmt.exhibits.expected_options import of_exhibits
 from mdnmt.exhibits.headings import why_other
@@ -24,14 +24,11 @@ def claims_spec(study: Study, paper: str, places: ResultPaths) -> ClaimsSpec:
     claims = {name: without_tables(claim, left_out) for name, claim in study.claims[paper].items()}
     # Claim -> the tables that it would read if the study did not leave them out.
     dropped = {
-        name: tuple(
-            exhibit for exhibit in left_out if exhibit in {*needs(claim).tables} - {*needs(claims[name]).tables}
-        )
+        name: tuple(exhibit for exhibit in left_out if exhibit in {*claim.tables} - {*claims[name].tables})
         for name, claim in study.claims[paper].items()
     }
-    needed = [needs(claim) for claim in claims.values()]
-    tables = _shown(study.config.tables, paper, {exhibit for one in needed for exhibit in one.tables})
-    figures = _shown(study.config.figures, paper, {exhibit for one in needed for exhibit in one.figures})
+    tables = _shown(study.config.tables, paper, {exhibit for one in claims.values() for exhibit in one.tables})
+    figures = _shown(study.config.figures, paper, {exhibit for one in claims.values() for exhibit in one.figures})
     shown: dict[str, tuple[PaperTable | PaperFigure, Task]] = {
         **{exhibit: paper_table(study, key) for exhibit, key in tables.items()},
         **{exhibit: paper_figure(study, key) for exhibit, key in figures.items()},

@@ -10,7 +10,7 @@ from mdnmt.exhibits.request import paper_table
 from mdnmt.extras.power.claim_contrasts import Design, designs
 from mdnmt.extras.power.seed_spread import Components, SeedSpread, Spread
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 CONFIG = Path(__file__).parents[4] / "config"
 OF_METRIC = dict.fromkeys(("bleu", "bleu_tok", "chrf"), Components(seed=0.09, interaction=0, sentences=60, freedom=9))
@@ -21,7 +21,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Design]:
     folder = tmp_path_factory.mktemp("nothing")
     study = resolve(CONFIG, "replication", folder, None)
     spread = Spread(SeedSpread(made="", sources=(), domain=OF_METRIC, average=OF_METRIC))
-    return {one.name: one for one in designs(study, result_paths(study, folder), spread)}
+    return {one.name: one for one in designs(study, ResultPaths(study, folder), spread)}
 
 
 def test_two_rows_against_one_in_two_metrics_with_bounds_and_printed_differences(found: dict[str, Design]) -> None:

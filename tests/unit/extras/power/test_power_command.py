@@ -13,7 +13,7 @@ from mdnmt.cli import main
 from mdnmt.config.claims import load_claims
 from mdnmt.extras.power.seed_spread import spread_of
 from mdnmt.studies.resolve import resolve
-from mdnmt.studies.result_paths import result_paths
+from mdnmt.studies.result_paths import ResultPaths
 
 CONFIG = Path(__file__).parents[4] / "config"
 PAPERS = ("jiang2020", "zhang2021", "song2026", "phan2022")
@@ -43,7 +43,7 @@ def test_the_next_run_is_one_of_the_study_that_is_not_done(tmp_path: Path, capsy
     assert name is not None
     study = resolve(CONFIG, "replication", tmp_path, None)
     run = next(run for run in study.makeable() if f"{run.task}/{run.directory}/seed{run.seed}" == name[1])
-    assert f"{result_paths(study, tmp_path).test(run)}/scores.json" in text
+    assert f"{ResultPaths(study, tmp_path).test(run)}/scores.json" in text
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_the_studys_own_seeds_enter_the_spread(tmp_path: Path, monkeypatch: pyte
     project = Project.create(tmp_path / "project")
     monkeypatch.chdir(project.folder)
     study = resolve(Path("config"), "tiny", Path("resources/corpora"), 2)
-    places = result_paths(study, Path("results"))
+    places = ResultPaths(study, Path("results"))
     for run in study.runs:
         if run.directory == "mixed":
             # Two seeds: 20 and 22 on one domain, 30 and 30 on the other; averages 25 and 26.

@@ -244,7 +244,7 @@ def test_the_code_of_an_own_method_goes_with_its_run(
     assert push(tmp_path / "results", store, address) and pull(str(store), tmp_path / "pulled", address)
     assert contents(tmp_path / "pulled/runs" / address) == contents(run)
     bundle = Bundle(tmp_path / "bundle")
-    assert bundle.add(address, run)
+    assert bundle.add([(address, run, ())])
     bundle.restore(address, tmp_path / "restored", ["run.json"])
     assert contents(tmp_path / "restored") == {
         "run.json": (run / "run.json").read_bytes(),
@@ -258,7 +258,7 @@ def test_the_code_of_an_own_method_goes_with_its_run(
     with pytest.raises(DataError, match=r"plugins\.own is not the code that run\.json records"):
         push(tmp_path / "results", tmp_path / "other", address)
     with pytest.raises(DataError, match=r"plugins\.own is not the code that run\.json records"):
-        Bundle(tmp_path / "other").add(address, run)
+        Bundle(tmp_path / "other").add([(address, run, ())])
     plugins.forget()
 
 
