@@ -175,7 +175,7 @@ def _check_text(spec: FetchSpec, paths: list[Path]) -> None:
         return
     with open_corpus(paths, spec.corpus) as archive:
         names = set(archive.names())
-        for name in reader(spec.corpus.reader.name).REQUIRED:
+        for name in reader(spec.corpus.reader.name).required:
             if name not in names:
                 needed = f"which the reader {spec.corpus.reader.name!r} needs"
                 raise DataError(f"{archive.label}: has no member {name!r}, {needed}")

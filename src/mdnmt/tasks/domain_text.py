@@ -72,12 +72,7 @@ def raw_texts(
 
 def _read(job: _Job) -> RawText:
     with read_corpus(job.spec, job.folder, *job.langs) as text:
-        streams = {"valid": text.valid, "test": text.test, "train": text.train}
-        return {
-            split: save_pairs(job.out / split, pairs, job.lines_per_chunk)
-            for split, pairs in streams.items()
-            if pairs is not None
-        }
+        return {split: save_pairs(job.out / split, pairs, job.lines_per_chunk) for split, pairs in text.items()}
 
 
 @dataclass

@@ -76,7 +76,7 @@ def test_a_first_download_is_recorded_and_can_then_be_planned_with(project: Proj
     assert str(row.date) in text
     spec = fetch_spec("toy", corpus, project.corpora / "sha256.json", read_lock(project.config))
     assert spec.corpus.identity()["files"] == [["toy.zip", row.sha256]]
-    assert read_whole(spec.corpus, project.corpora / "toy", "en", "fr").train == [("one", "un"), ("two", "deux")]
+    assert read_whole(spec.corpus, project.corpora / "toy", "en", "fr")["train"] == [("one", "un"), ("two", "deux")]
 
 
 def test_what_is_there_and_right_is_neither_fetched_nor_recorded_again(project: Project) -> None:

@@ -72,7 +72,7 @@ def test_the_file_stays_where_it_is_and_is_read_from_there(project: Path) -> Non
     spec = fetch_spec("toy", corpus(pairs=2), CACHE)
     fetch(spec, CORPORA / "toy")
     assert {path.name for path in (CORPORA / "toy").iterdir()} == {"corpus.json"}
-    assert read_whole(spec.corpus, CORPORA / "toy", "en", "fr").train == [("one", "un"), ("two", "deux")]
+    assert read_whole(spec.corpus, CORPORA / "toy", "en", "fr")["train"] == [("one", "un"), ("two", "deux")]
     assert why_lost(spec, CORPORA / "toy") == ""
     Path("resources/manual/Toy.zip").unlink()
     assert "Toy.zip is not there" in why_lost(spec, CORPORA / "toy")

@@ -12,8 +12,6 @@ from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the options name the members
-
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: BibleJsonReader) -> Iterator[tuple[str, str]]:
     """Yield verses by their position; chapters with different numbers of verses are left out.

@@ -12,7 +12,6 @@ from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.corpora.readers import zefania
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _FILE = "bibletk/hb5.txt"
 _VERSE = re.compile(r"^([1-3]?[A-Z][a-z]*) (\d{1,3}):(\d{1,3}) (.*)$")
 

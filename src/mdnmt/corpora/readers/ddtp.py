@@ -10,7 +10,6 @@ from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the files' names contain the release and the mirror
 _FIELD = re.compile(r"^([A-Za-z0-9][A-Za-z0-9_-]*):(?: (.*))?$")
 
 

@@ -12,7 +12,6 @@ from mdnmt.corpora.formats.gettext import read_mo
 from mdnmt.corpora.formats.interface_text import count_tokens, without_accelerator, without_colours, without_tags
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # catalogues are named after their programs: see `read`
 _FOLDERS = {"zh": "zh_CN"}
 _PREFIX = re.compile(r"^[^\^\n]{1,80}\^")
 

@@ -11,7 +11,6 @@ from mdnmt.corpora.formats.gettext import PoEntry, read_po
 from mdnmt.corpora.formats.lines import lines
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the name of the module is different in each wheel: see `_members`
 _FILES = {"zh": "zh_CN"}
 _CODE_RANGE = re.compile(r"(?<!\s)\s*+[(\[][A-Z]\d{2}(?:\.\d+)?(?:\s*[-\u2013]\s*[A-Z]\d{2}(?:\.\d+)?)?[)\]]")
 

@@ -17,8 +17,6 @@ from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.corpora.formats.xml_text import Event, events
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the names depend on the languages
-
 _TITLES = ("title", "description")
 # A `&` that begins no entity, and what may be the beginning of one at the end of a block.
 _BARE_AMPERSAND = re.compile(rb"&(?!#\d+;|#[xX][0-9A-Fa-f]+;|[A-Za-z_][\w.-]*;)")

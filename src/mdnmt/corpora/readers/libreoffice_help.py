@@ -12,7 +12,6 @@ from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.corpora.formats.interface_text import count_tokens
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _FOLDERS = {"en": "en-US", "zh": "zh-CN"}
 _BLOCKS = {"p", "h1", "h2", "h3", "h4", "h5", "h6"}
 _VOID = {"img", "br", "input", "meta", "link", "hr", "col", "source"}

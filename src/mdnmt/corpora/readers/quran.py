@@ -12,7 +12,6 @@ from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.archive_members import read_whole
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _NUMBER = re.compile(r"^\s*(?:\(\d{1,3}\)|\d{1,3}\.)\s*")  # "(2) " and "2. "
 _FOOTNOTE = re.compile(r"\[\d{1,4}\]")
 _BRACKETS = re.compile(r"[\[\]]")  # around words that the translator supplied
