@@ -21,7 +21,7 @@ from mdnmt.fingerprint import sha256_file
 BOUND = 1 << 30
 
 
-class Memory:
+class Memory(Archive):
     """An archive of given members, read in blocks of a given size."""
 
     label = "memory"
@@ -31,9 +31,6 @@ class Memory:
 
     def names(self) -> list[str]:
         return list(self.members)
-
-    def read(self, name: str) -> bytes:
-        return self.members[name]
 
     def blocks(self, name: str) -> Iterator[bytes]:
         data = self.members[name]
