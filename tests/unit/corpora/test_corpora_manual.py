@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from missing_corpora import why_any_missing
 from reader_archives import read_whole
 
 from mdnmt.config.corpus import CorpusConfig
-from mdnmt.corpora.availability import why_any_missing, why_lost, why_missing
+from mdnmt.corpora.availability import why_lost, why_missing
 from mdnmt.corpora.corpus_lock import NO_LOCK, read_lock
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch

@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from loopback import Site, serving
+from missing_corpora import why_any_missing
 from reader_archives import read_whole, tgz, zipped
 
 from mdnmt.config.corpus import load_corpus
 from mdnmt.config.corpus_source import HOSTS, WebFile
-from mdnmt.corpora.availability import why_any_missing, why_lost
+from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.corpus_lock import OWN_LOCK, read_lock
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch_by_name import fetch_by_name
