@@ -33,7 +33,6 @@ def make_arrays(
     part: Path,
     run: ParallelMap,
     say: Say,
-    lines_per_chunk: int,
     accept: Callable[[Splits], object],
 ) -> dict[str, Any]:
     """Write all files of a task's folder but its manifest, and return what that records.
@@ -44,7 +43,6 @@ def make_arrays(
         part: the temporary folder that is written.
         run: applies a function to jobs, in processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; it does not change the result.
         accept: raises an error if the text is not the one that is expected.
     """
     text, tokens, codes = (stage_folder(out.parent, spec, stage) for stage in ("text", "tokens", "codes"))
@@ -54,11 +52,11 @@ def make_arrays(
         (domain.name, side): learned["tables"][f"{domain.name} {side}"] for domain in spec.domains for side in SIDES
     }
     encoder = Encoder.load(codes / "tables", tables, read_train_words(tokens, spec))
-    tokenised = read_tokens(tokens, spec, lines_per_chunk)
+    tokenised = read_tokens(tokens, spec)
     cleaning, identities = facts["cleaning"], facts["splits"]
     (part / "text").mkdir()
     if spec.drops_by_pieces:
-        splits = read_splits(text, spec, lines_per_chunk)
+        splits = read_splits(text, spec)
         given = facts["valid_is_given"]
         for name, dropped in drop_by_pieces(spec, splits, tokenised, encoder, given, run).items():
             cleaning[name]["dropped_by_pieces"] = dropped

@@ -20,7 +20,6 @@ from mdnmt.tasks.text.clean import Pair, Side, Sides, as_pair, held_out, lengths
 from mdnmt.tasks.text.duplicates import Digests, DuplicateIndex, pair_digests
 from mdnmt.tasks.text.normalisation import Normaliser
 from mdnmt.tasks.text.pair_text import (
-    LINES_PER_CHUNK,
     Block,
     ChunkSelection,
     PairText,
@@ -39,7 +38,6 @@ class _Job(NamedTuple):
     folder: Path
     langs: tuple[str, str]
     out: Path
-    lines_per_chunk: int
 
 
 def raw_texts(
@@ -48,7 +46,6 @@ def raw_texts(
     langs: tuple[str, str],
     out: Path,
     run: ParallelMap,
-    lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> Iterator[RawText]:
     """Yield the text of each corpus; several are read at a time.
 
@@ -58,21 +55,17 @@ def raw_texts(
         langs: source and target language.
         out: a folder for the files.
         run: applies a function to jobs, in processes.
-        lines_per_chunk: lines per chunk of the files.
 
     Raises:
         DataError: a corpus is missing or damaged.
     """
-    jobs = (
-        _Job(spec, corpora / spec.name, langs, out / f"{number:03d}", lines_per_chunk)
-        for number, spec in enumerate(specs)
-    )
+    jobs = (_Job(spec, corpora / spec.name, langs, out / f"{number:03d}") for number, spec in enumerate(specs))
     return run(_read, jobs)
 
 
 def _read(job: _Job) -> RawText:
     with read_corpus(job.spec, job.folder, *job.langs) as text:
-        return {split: save_pairs(job.out / split, pairs, job.lines_per_chunk) for split, pairs in text.items()}
+        return {split: save_pairs(job.out / split, pairs) for split, pairs in text.items()}
 
 
 @dataclass
@@ -98,7 +91,6 @@ def clean_text(
     sides: Sides,
     run: ParallelMap,
     path: Path,
-    lines_per_chunk: int = LINES_PER_CHUNK,
 ) -> CleanedText:
     """Return the pairs that pass `rules`, without repeated pairs unless the rules keep them.
 
@@ -108,11 +100,10 @@ def clean_text(
         sides: languages and tokenizers.
         run: applies a function to jobs, in processes.
         path: the files that are written, without their suffixes.
-        lines_per_chunk: lines per chunk of these files.
     """
     repeats = DuplicateIndex(path.with_name(f"{path.name}.digests"))
     dropped: Counter[str] = Counter()
-    with write_pairs(path, lines_per_chunk) as out:
+    with write_pairs(path) as out:
         for block, digests, reasons in run(_clean_part, ((part, rules, sides) for part in raw.parts())):
             out.add(block, len(digests))
             repeats.add(digests)
@@ -155,7 +146,7 @@ def sides_of(spec: TaskSpec) -> Sides:
 
 
 def domain_texts(
-    spec: TaskSpec, corpora: Path, scratch: Path, run: ParallelMap, say: Say, lines_per_chunk: int = LINES_PER_CHUNK
+    spec: TaskSpec, corpora: Path, scratch: Path, run: ParallelMap, say: Say
 ) -> tuple[list[DomainText], dict[str, Any]]:
     """Read and clean the corpora; what is dropped is counted by reason.
 
@@ -165,7 +156,6 @@ def domain_texts(
         scratch: a folder for files that are needed only while the task is made.
         run: applies a function to jobs, in processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; it does not change the result.
 
     Raises:
         DataError: a corpus is missing or damaged.
@@ -173,10 +163,10 @@ def domain_texts(
     specs = [corpus for domain in spec.domains for corpus in domain.corpora]
     langs = spec.source_lang, spec.target_lang
     # Read all of them first, so that a damaged one is reported before any cleaning.
-    read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run, lines_per_chunk)))
+    read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run)))
     texts, report = [], {}
     for number, domain in enumerate(spec.domains):
-        clean = _DomainCleaner(domain, spec, scratch / f"pool-{number:03d}", run, lines_per_chunk)
+        clean = _DomainCleaner(domain, spec, scratch / f"pool-{number:03d}", run)
         text, pool = clean.domain_text([next(read) for _ in domain.corpora], say)
         texts.append(text)
         report[domain.name] = {"read": pool.read, "kept": len(pool.text), "dropped": dict(pool.dropped)}
@@ -189,10 +179,10 @@ def domain_texts(
 class _DomainCleaner:
     """Cleans the text of one domain, and takes out the held-out sets that a split rule defines."""
 
-    def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: ParallelMap, lines_per_chunk: int) -> None:
+    def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: ParallelMap) -> None:
         self.domain, self.rules, self.rule = domain, spec.cleaning_of(domain), spec.split_of(domain)
         self.sides, self.form = sides_of(spec), Normaliser.from_config(self.rules)
-        self.path, self.run, self.lines_per_chunk = path, run, lines_per_chunk
+        self.path, self.run = path, run
 
     def domain_text(self, texts: Sequence[RawText], say: Say) -> tuple[DomainText, CleanedText]:
         """Return the domain's text with the held-out sets that a rule or the corpora define, and its cleaning."""
@@ -227,4 +217,4 @@ class _DomainCleaner:
 
     def cleaned(self, raw: PairText, split: str) -> CleanedText:
         path = self.path.with_name(f"{self.path.name}.{split}")
-        return clean_text(raw, self.rules, self.sides, self.run, path, self.lines_per_chunk)
+        return clean_text(raw, self.rules, self.sides, self.run, path)

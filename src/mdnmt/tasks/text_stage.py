@@ -29,9 +29,7 @@ from mdnmt.tasks.workers import ParallelMap
 LEAST_BYTES_A_PAIR = 300
 
 
-def make_text(
-    spec: TaskSpec, corpora: Path, out: Path, part: Path, run: ParallelMap, say: Say, lines_per_chunk: int
-) -> dict[str, Any]:
+def make_text(spec: TaskSpec, corpora: Path, out: Path, part: Path, run: ParallelMap, say: Say) -> dict[str, Any]:
     """Write the text of all splits and domains; return its cleaning, leakage and identities.
 
     Args:
@@ -41,7 +39,6 @@ def make_text(
         part: the temporary folder that is written.
         run: applies a function to jobs, in processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; it does not change the result.
 
     Raises:
         TooLarge: there is not enough disk space for the pairs.
@@ -51,7 +48,7 @@ def make_text(
     pairs = sum((domain.train or 0) + (domain.valid or 0) + (domain.test or 0) for domain in spec.domains)
     require_space(out, pairs * LEAST_BYTES_A_PAIR, f"data of {pairs:,} pairs")
     scratch = part / "scratch"
-    texts, cleaning = domain_texts(spec, corpora, scratch, run, say, lines_per_chunk)
+    texts, cleaning = domain_texts(spec, corpora, scratch, run, say)
     # Validation text taken by a split rule is cleaned like training text; the corpora's own files are not.
     given = [
         domain.name
@@ -60,7 +57,7 @@ def make_text(
     ]
     seeds = {domain.name: spec.split_of(domain).seed for domain in spec.domains}
     near = spec.leakage.near_duplicates if spec.leakage.remove_near else None
-    splits = split(texts, seeds, scratch / "held", spec.leakage.remove, run, lines_per_chunk, near)
+    splits = split(texts, seeds, scratch / "held", spec.leakage.remove, run, near)
     del texts
     facts: dict[str, Any] = {"cleaning": cleaning, "valid_is_given": given}
     if spec.drops_by_pieces:
@@ -102,14 +99,14 @@ def _write_pools(folder: Path, spec: TaskSpec, splits: Sequence[DomainSplit], ru
             np.save(folder / f"pool.{domain.name}.train.npy", train.kept[pool.kept], allow_pickle=False)
 
 
-def read_splits(folder: Path, spec: TaskSpec, lines_per_chunk: int) -> list[DomainSplit]:
+def read_splits(folder: Path, spec: TaskSpec) -> list[DomainSplit]:
     """Return the text of all domains, as `make_text` wrote it."""
     found = []
     for domain in (domain.name for domain in spec.domains):
-        texts = {name: open_pairs(folder / f"{name}.{domain}", spec.langs, lines_per_chunk) for name in SPLITS}
+        texts = {name: open_pairs(folder / f"{name}.{domain}", spec.langs) for name in SPLITS}
         pool, mask = texts["train"], folder / f"pool.{domain}.train.npy"
         if mask.is_file():
-            pool = open_pairs(folder / f"pool.{domain}", spec.langs, lines_per_chunk)
+            pool = open_pairs(folder / f"pool.{domain}", spec.langs)
             texts["train"] = PairText(pool.chunks, np.load(mask, allow_pickle=False))
         found.append(DomainSplit(domain, pool, texts))
     return found

@@ -32,9 +32,7 @@ _PACKAGES = {
 }
 
 
-def make_tokens(
-    spec: TaskSpec, text: Path, out: Path, part: Path, run: ParallelMap, lines_per_chunk: int
-) -> dict[str, Any]:
+def make_tokens(spec: TaskSpec, text: Path, out: Path, part: Path, run: ParallelMap) -> dict[str, Any]:
     """Tokenise the text of all splits and domains, and count its words.
 
     Args:
@@ -43,7 +41,6 @@ def make_tokens(
         out: the stage's folder.
         part: the temporary folder that is written.
         run: applies a function to jobs, in processes.
-        lines_per_chunk: how much text a process takes at a time; it does not change the result.
 
     Returns:
         The versions of the packages that were used.
@@ -51,9 +48,9 @@ def make_tokens(
     names = [f"{split}.{domain.name}" for domain in spec.domains for split in SPLITS]
     files = read_stage(text)["files"]
     require_space(out, sum(files[f"{name}.{lang}"]["size_bytes"] for name in names for lang in spec.langs), "tokens")
-    texts = {name: open_pairs(text / name, spec.langs, lines_per_chunk) for name in names}
+    texts = {name: open_pairs(text / name, spec.langs) for name in names}
     (part / "words").mkdir()
-    for name, counts in tokenise_texts(texts, sides_of(spec), run, part, lines_per_chunk):
+    for name, counts in tokenise_texts(texts, sides_of(spec), run, part):
         for lang, count in zip(spec.langs, counts, strict=True):
             lines = (f"{number} {word}\n" for word, number in sorted(count.items(), key=lambda one: (-one[1], one[0])))
             (part / "words" / f"{name}.{lang}").write_bytes("".join(lines).encode())
@@ -83,10 +80,10 @@ def read_train_words(folder: Path, spec: TaskSpec) -> dict[str, set[str]]:
     }
 
 
-def read_tokens(folder: Path, spec: TaskSpec, lines_per_chunk: int) -> Tokenised:
+def read_tokens(folder: Path, spec: TaskSpec) -> Tokenised:
     """Return (split, domain) -> the tokenised text."""
     return {
-        (split, domain.name): open_pairs(folder / f"{split}.{domain.name}", spec.langs, lines_per_chunk)
+        (split, domain.name): open_pairs(folder / f"{split}.{domain.name}", spec.langs)
         for domain in spec.domains
         for split in SPLITS
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mdnmt.tasks.text.clean import Sides
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, Block, ChunkSelection, PairText, block_of, write_pairs
+from mdnmt.tasks.text.pair_text import Block, ChunkSelection, PairText, block_of, write_pairs
 from mdnmt.tasks.text.tokenise import tokenise_lines
 from mdnmt.tasks.workers import ParallelMap
 
@@ -15,7 +15,7 @@ Tokenised = dict[tuple[str, str], PairText]  # (split, domain) -> pairs of lines
 
 
 def tokenise_texts(
-    texts: Mapping[str, PairText], sides: Sides, run: ParallelMap, folder: Path, lines_per_chunk: int = LINES_PER_CHUNK
+    texts: Mapping[str, PairText], sides: Sides, run: ParallelMap, folder: Path
 ) -> Iterator[tuple[str, tuple[Counter[str], Counter[str]]]]:
     """Write each text as tokens, separated by spaces, and yield its name and how often each word of its sides occurs.
 
@@ -24,12 +24,11 @@ def tokenise_texts(
         sides: languages and tokenizers.
         run: applies a function to jobs, in processes.
         folder: in which `<name>.<lang>` is written.
-        lines_per_chunk: lines per chunk of the files.
     """
     for name, text in texts.items():
         counts: tuple[Counter[str], Counter[str]] = Counter(), Counter()
         jobs = ((part, sides) for part in text.parts())
-        with write_pairs(folder / name, lines_per_chunk, (sides[0].lang, sides[1].lang)) as out:
+        with write_pairs(folder / name, (sides[0].lang, sides[1].lang)) as out:
             for block, lines, words in run(_tokenise_part, jobs):
                 out.add(block, lines)
                 for count, more in zip(counts, words, strict=True):

@@ -20,7 +20,7 @@ from mdnmt.tasks.splits.heldout_index import HeldOutSets, leaking_lines
 from mdnmt.tasks.splits.near_duplicates import lines_like_heldout
 from mdnmt.tasks.text.clean import Pair, as_pair
 from mdnmt.tasks.text.duplicates import DuplicateIndex
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, LineMask, PairText, save_pairs
+from mdnmt.tasks.text.pair_text import ChunkSelection, LineMask, PairText, save_pairs
 from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _KEY = np.dtype("S32")
@@ -148,7 +148,6 @@ def split(
     scratch: Path,
     remove_leaks: bool = True,
     run: ParallelMap = in_this_process,
-    lines_per_chunk: int = LINES_PER_CHUNK,
     remove_near: float | None = None,
 ) -> list[DomainSplit]:
     """Return the splits of all domains of a task.
@@ -163,7 +162,6 @@ def split(
         scratch: a folder for the held-out sets.
         remove_leaks: remove held-out sentences from all training text.
         run: applies a function to jobs, in processes.
-        lines_per_chunk: lines per chunk of the files of the held-out sets.
         remove_near: also remove training pairs with a side this similar to a held-out one; None: only equal ones.
 
     Raises:
@@ -184,7 +182,7 @@ def split(
             drawn += chosen
         left[domain.name] = domain.pool.without(np.array(drawn, dtype=np.int64))
     texts = {
-        (name, split): save_pairs(scratch / f"{number:03d}.{split}", (p[:2] for p in pairs), lines_per_chunk)
+        (name, split): save_pairs(scratch / f"{number:03d}.{split}", (p[:2] for p in pairs))
         for number, (name, sets) in enumerate(held.items())
         for split, pairs in sets.items()
     }
