@@ -7,6 +7,7 @@ before the removal of leaks: `pool.<domain>.<lang>`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,17 @@ from mdnmt import fsio
 from mdnmt.errors import DataError
 from mdnmt.machine import require_space
 from mdnmt.tasks.domain_text import domain_texts
-from mdnmt.tasks.split_files import write_sides
 from mdnmt.tasks.splits.leakage import leakage
 from mdnmt.tasks.splits.split import SPLITS, DomainSplit, split
 from mdnmt.tasks.stage_folder import Say
 from mdnmt.tasks.task_spec import TaskSpec
-from mdnmt.tasks.text.pair_text import PairText, open_pairs, side_paths
+from mdnmt.tasks.text.duplicates import DigestBuckets, Digests
+from mdnmt.tasks.text.pair_text import ChunkSelection, PairText, open_pairs, side_paths
 from mdnmt.tasks.workers import ParallelMap
 
 # Text, arrays and temporary data of one pair; long sentences need more.
 LEAST_BYTES_A_PAIR = 300
+_DIGEST = np.dtype("S32")  # a sha256
 
 
 def make_text(spec: TaskSpec, corpora: Path, out: Path, part: Path, run: ParallelMap, say: Say) -> dict[str, Any]:
@@ -88,6 +90,38 @@ def write_text(
             files = side_paths(folder / f"{name}.{domain.name}", spec.langs)
             hashes[name][domain.name] = write_sides(text, files, folder / "hashes", run)
     return hashes
+
+
+def write_sides(text: PairText, paths: tuple[Path, Path], scratch: Path, run: ParallelMap) -> str:
+    """Write the sources and targets of a text, one per line, and return its identity.
+
+    That is a hash over the sorted hashes of its pairs, so that their order does not matter.
+
+    Args:
+        text: the pairs.
+        paths: the files of the two sides.
+        scratch: a folder for hashes.
+        run: applies a function to jobs, in processes.
+    """
+    digests = DigestBuckets(scratch, _DIGEST)
+    with fsio.atomic_open(paths[0], "wb") as sources, fsio.atomic_open(paths[1], "wb") as targets:
+        for source, target, found in run(_sides, text.parts()):
+            sources.write(source)
+            targets.write(target)
+            digests.add(found)
+    identity = hashlib.sha256()
+    for group in digests:  # groups come in sorted order: each has one first byte, or there is only one
+        identity.update(np.sort(group).tobytes())
+    digests.remove()
+    return identity.hexdigest()[:16]
+
+
+def _sides(part: ChunkSelection) -> tuple[bytes, bytes, Digests]:
+    """Return the lines of both sides and the hashes of the pairs: one job of a worker process."""
+    halves = part.halves()
+    source, target = (b"".join(b"%s\n" % line for line in half) for half in halves)
+    hashes = (hashlib.sha256(b"%s\t%s" % pair).digest() for pair in zip(*halves, strict=True))
+    return source, target, np.frombuffer(b"".join(hashes), dtype=_DIGEST)
 
 
 def _write_pools(folder: Path, spec: TaskSpec, splits: Sequence[DomainSplit], run: ParallelMap) -> None:

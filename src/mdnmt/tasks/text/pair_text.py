@@ -173,6 +173,9 @@ def side_paths(stem: Path, ends: tuple[str, str] = SIDES) -> tuple[Path, Path]:
     return stem.with_name(f"{stem.name}.{ends[0]}"), stem.with_name(f"{stem.name}.{ends[1]}")
 
 
+Tokenised = dict[tuple[str, str], PairText]  # (split, domain) -> pairs of lines, with tokens separated by spaces
+
+
 @contextmanager
 def write_pairs(stem: Path, ends: tuple[str, str] = SIDES) -> Iterator[PairWriter]:
     """Open the two files of a text, in a temporary folder: they are not written atomically."""
