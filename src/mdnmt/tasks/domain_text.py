@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.corpora.corpus_spec import CorpusSpec
 from mdnmt.corpora.read import read_corpus
 from mdnmt.tasks.splits.split import HELD_OUT, DomainText, by_modulo
+from mdnmt.tasks.stage_folder import Say
 from mdnmt.tasks.task_spec import DomainSpec, TaskSpec
 from mdnmt.tasks.text.clean import Pair, Side, Sides, as_pair, held_out, lengths_of, make_pair, why_dropped
 from mdnmt.tasks.text.duplicates import Digests, DuplicateIndex, pair_digests
@@ -136,9 +137,6 @@ def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[Bloc
     return block_of(pair[:2] for pair in kept), digests, dropped
 
 
-Say = Callable[[str], None]
-
-
 def sides_of(spec: TaskSpec) -> Sides:
     """Return languages and tokenizers of both sides."""
     source, target = (Side(lang, spec.segmentation.tokenizer_of(lang)) for lang in (spec.source_lang, spec.target_lang))
@@ -166,8 +164,8 @@ def domain_texts(
     read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run)))
     texts, report = [], {}
     for number, domain in enumerate(spec.domains):
-        clean = _DomainCleaner(domain, spec, scratch / f"pool-{number:03d}", run)
-        text, pool = clean.domain_text([next(read) for _ in domain.corpora], say)
+        own = [next(read) for _ in domain.corpora]
+        text, pool = _domain_text(domain, spec, own, scratch / f"pool-{number:03d}", run, say)
         texts.append(text)
         report[domain.name] = {"read": pool.read, "kept": len(pool.text), "dropped": dict(pool.dropped)}
         reasons = ", ".join(f"{count} {reason}" for reason, count in pool.dropped.most_common())
@@ -176,45 +174,35 @@ def domain_texts(
     return texts, report
 
 
-class _DomainCleaner:
-    """Cleans the text of one domain, and takes out the held-out sets that a split rule defines."""
+def _domain_text(
+    domain: DomainSpec, spec: TaskSpec, texts: Sequence[RawText], path: Path, run: ParallelMap, say: Say
+) -> tuple[DomainText, CleanedText]:
+    """Clean a domain's text, take out the held-out sets that the corpora or a split rule define, and return both."""
+    rules, rule, sides = spec.cleaning_of(domain), spec.split_of(domain), sides_of(spec)
+    form = Normaliser.from_config(rules)
 
-    def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: ParallelMap) -> None:
-        self.domain, self.rules, self.rule = domain, spec.cleaning_of(domain), spec.split_of(domain)
-        self.sides, self.form = sides_of(spec), Normaliser.from_config(self.rules)
-        self.path, self.run = path, run
+    def cleaned(raw: PairText, split: str) -> CleanedText:
+        return clean_text(raw, rules, sides, run, path.with_name(f"{path.name}.{split}"))
 
-    def domain_text(self, texts: Sequence[RawText], say: Say) -> tuple[DomainText, CleanedText]:
-        """Return the domain's text with the held-out sets that a rule or the corpora define, and its cleaning."""
-        own = self.own_sets(texts, say)
-        raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
-        if self.rule.modulo:
-            # As in the script of Jiang et al.: split the raw lines, then clean training and validation text.
-            lines = by_modulo(len(raw), self.rule.modulo)
-            own["valid"] = [as_pair(*pair) for pair in self.cleaned(raw.only(lines["valid"]), "valid").text]
-            own["test"] = held_out(raw.only(lines["test"]), self.form, self.sides)
-            raw = raw.only(lines["train"])
-        pool = self.cleaned(raw, "train")
-        text = pool.text
-        if self.rule.every:
-            taken = np.flatnonzero(text.kept)[self.rule.every - 1 :: self.rule.every]
-            own["valid"] = [as_pair(*pair) for pair in text.take(taken)]
-            text = text.without(taken)
-        wanted = {"train": self.domain.train, "valid": self.domain.valid, "test": self.domain.test}
-        return DomainText(self.domain.name, text, wanted, own, pool.repeats, self.rule.block), pool
-
-    def own_sets(self, texts: Sequence[RawText], say: Say) -> dict[str, list[Pair] | None]:
-        """Return the corpora's own held-out sets, without those that a split rule takes instead."""
-        own: dict[str, list[Pair] | None] = {}
-        for name in HELD_OUT:
-            sets = [text[name] for text in texts if name in text]
-            if sets and name in self.rule.ruled:
-                name_of = self.domain.name
-                say(f"{name_of}: the corpora's own {name} files are not used: {name} text is taken by line numbers")
-            elif sets:
-                own[name] = held_out((pair for text in sets for pair in text), self.form, self.sides)
-        return own
-
-    def cleaned(self, raw: PairText, split: str) -> CleanedText:
-        path = self.path.with_name(f"{self.path.name}.{split}")
-        return clean_text(raw, self.rules, self.sides, self.run, path)
+    own: dict[str, list[Pair]] = {}
+    for name in HELD_OUT:
+        sets = [text[name] for text in texts if name in text]
+        if sets and name in rule.ruled:
+            say(f"{domain.name}: the corpora's own {name} files are not used: {name} text is taken by line numbers")
+        elif sets:
+            own[name] = held_out((pair for text in sets for pair in text), form, sides)
+    raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
+    if rule.modulo:
+        # As in the script of Jiang et al.: split the raw lines, then clean training and validation text.
+        lines = by_modulo(len(raw), rule.modulo)
+        own["valid"] = [as_pair(*pair) for pair in cleaned(raw.only(lines["valid"]), "valid").text]
+        own["test"] = held_out(raw.only(lines["test"]), form, sides)
+        raw = raw.only(lines["train"])
+    pool = cleaned(raw, "train")
+    text = pool.text
+    if rule.every:
+        taken = np.flatnonzero(text.kept)[rule.every - 1 :: rule.every]
+        own["valid"] = [as_pair(*pair) for pair in text.take(taken)]
+        text = text.without(taken)
+    wanted = {"train": domain.train, "valid": domain.valid, "test": domain.test}
+    return DomainText(domain.name, text, wanted, rule.seed, own, pool.repeats, rule.block), pool

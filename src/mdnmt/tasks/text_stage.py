@@ -55,11 +55,10 @@ def make_text(spec: TaskSpec, corpora: Path, out: Path, part: Path, run: Paralle
     given = [
         domain.name
         for domain, text in zip(spec.domains, texts, strict=True)
-        if text.own.get("valid") is not None and "valid" not in spec.split_of(domain).ruled
+        if "valid" in text.own and "valid" not in spec.split_of(domain).ruled
     ]
-    seeds = {domain.name: spec.split_of(domain).seed for domain in spec.domains}
     near = spec.leakage.near_duplicates if spec.leakage.remove_near else None
-    splits = split(texts, seeds, scratch / "held", spec.leakage.remove, run, near)
+    splits = split(texts, scratch / "held", spec.leakage.remove, run, near)
     del texts
     facts: dict[str, Any] = {"cleaning": cleaning, "valid_is_given": given}
     if spec.drops_by_pieces:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -79,4 +80,4 @@ def pairs_of(text: PairText) -> list[Pair]:
 
 
 def split(domains: list[DomainText], seed: int, remove_leaks: bool = True) -> list[DomainSplit]:
-    return split_domains(domains, seed, fresh(), remove_leaks)
+    return split_domains([replace(domain, seed=seed) for domain in domains], fresh(), remove_leaks)
