@@ -61,9 +61,7 @@ class Budget:
         """
         self.spent += count
         if self.spent > self.limit:
-            raise DataError(
-                f"{where}: unpacks to more than {self.limit} bytes; if that is expected, raise unpacked_bytes_max"
-            )
+            raise _too_much(where, self.limit)
 
 
 class Archive(Protocol):
@@ -155,21 +153,15 @@ class _Bounded(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         if whence != io.SEEK_SET or offset > self._limit:
-            raise self._too_much()
+            raise _too_much(self._label, self._limit)
         return self._inner.seek(offset)
 
     def read(self, size: int = -1) -> bytes:
         room = self._limit - self._inner.tell()
         data = self._inner.read(room + 1 if size < 0 or size > room else size)
         if len(data) > room:
-            raise self._too_much()
+            raise _too_much(self._label, self._limit)
         return data
-
-    def _too_much(self) -> DataError:
-        limit = self._limit
-        return DataError(
-            f"{self._label}: unpacks to more than {limit} bytes; if that is expected, raise unpacked_bytes_max"
-        )
 
 
 class _Tar(Archive):
@@ -230,6 +222,10 @@ class _Tar(Archive):
             yield self._whole
         finally:
             self._is_read = False
+
+
+def _too_much(where: str, limit: int) -> DataError:
+    return DataError(f"{where}: unpacks to more than {limit} bytes; if that is expected, raise unpacked_bytes_max")
 
 
 def missing(label: str, name: str) -> DataError:
