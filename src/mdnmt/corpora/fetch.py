@@ -93,7 +93,8 @@ def fetch(
 
 def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[list[FileSpec], dict[str, str]]:
     """Download missing files, check all of them, and only then give them their final names."""
-    origins, paths = _known_origins(target), []
+    origins: dict[str, str] = dict((read_manifest(target) or {}).get("origins", {}))
+    paths = []
     with ExitStack() as parts:
         for source, wanted in zip(cast(tuple[FileSource, ...], spec.sources), spec.corpus.files, strict=False):
             path = target / source.file
@@ -157,12 +158,6 @@ def _part(source: FileSource, target: Path) -> Iterator[Path]:
         # A complete file that was refused is removed too.
         if finished or (folder / source.file).exists() or not any(folder.iterdir()):
             shutil.rmtree(folder)
-
-
-def _known_origins(target: Path) -> dict[str, str]:
-    manifest = read_manifest(target) or {}
-    origins = manifest.get("origins")
-    return dict(origins) if isinstance(origins, dict) else {}
 
 
 def _found(path: Path) -> FileSpec:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,39 +34,11 @@ from mdnmt.tasks.workers import ParallelMap
 RawText = dict[str, PairText]
 
 
-class _Job(NamedTuple):
-    spec: CorpusSpec
-    folder: Path
-    langs: tuple[str, str]
-    out: Path
-
-
-def raw_texts(
-    specs: Sequence[CorpusSpec],
-    corpora: Path,
-    langs: tuple[str, str],
-    out: Path,
-    run: ParallelMap,
-) -> Iterator[RawText]:
-    """Yield the text of each corpus; several are read at a time.
-
-    Args:
-        specs: the corpora.
-        corpora: the folder with a subfolder for each corpus.
-        langs: source and target language.
-        out: a folder for the files.
-        run: applies a function to jobs, in processes.
-
-    Raises:
-        DataError: a corpus is missing or damaged.
-    """
-    jobs = (_Job(spec, corpora / spec.name, langs, out / f"{number:03d}") for number, spec in enumerate(specs))
-    return run(_read, jobs)
-
-
-def _read(job: _Job) -> RawText:
-    with read_corpus(job.spec, job.folder, *job.langs) as text:
-        return {split: save_pairs(job.out / split, pairs) for split, pairs in text.items()}
+def _read(job: tuple[CorpusSpec, Path, tuple[str, str], Path]) -> RawText:
+    """Write the text of (corpus, its folder, languages) into a folder and return it: one job of a worker process."""
+    spec, folder, langs, out = job
+    with read_corpus(spec, folder, *langs) as text:
+        return {split: save_pairs(out / split, pairs) for split, pairs in text.items()}
 
 
 @dataclass
@@ -86,13 +58,7 @@ class CleanedText:
     dropped: Counter[str]
 
 
-def clean_text(
-    raw: PairText,
-    rules: CleaningConfig,
-    sides: Sides,
-    run: ParallelMap,
-    path: Path,
-) -> CleanedText:
+def clean_text(raw: PairText, rules: CleaningConfig, sides: Sides, run: ParallelMap, path: Path) -> CleanedText:
     """Return the pairs that pass `rules`, without repeated pairs unless the rules keep them.
 
     Args:
@@ -110,13 +76,13 @@ def clean_text(
             repeats.add(digests)
             dropped.update(reasons)
     text = out.text()
-    if rules.deduplicate:
-        unique = text.only(repeats.first())
-        repeats.remove()
-        if len(unique) < len(text):
-            dropped["duplicate"] = len(text) - len(unique)
-        return CleanedText(unique, None, len(raw), dropped)
-    return CleanedText(text, repeats, len(raw), dropped)
+    if not rules.deduplicate:
+        return CleanedText(text, repeats, len(raw), dropped)
+    unique = text.only(repeats.first())
+    repeats.remove()
+    if len(unique) < len(text):
+        dropped["duplicate"] = len(text) - len(unique)
+    return CleanedText(unique, None, len(raw), dropped)
 
 
 def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[Block, Digests, Counter[str]]:
@@ -158,10 +124,12 @@ def domain_texts(
     Raises:
         DataError: a corpus is missing or damaged.
     """
-    specs = [corpus for domain in spec.domains for corpus in domain.corpora]
-    langs = spec.source_lang, spec.target_lang
+    all_corpora = enumerate(corpus for domain in spec.domains for corpus in domain.corpora)
+    jobs = (
+        (corpus, corpora / corpus.name, spec.langs, scratch / "raw" / f"{number:03d}") for number, corpus in all_corpora
+    )
     # Read all of them first, so that a damaged one is reported before any cleaning.
-    read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run)))
+    read = iter(list(run(_read, jobs)))
     texts, report = [], {}
     for number, domain in enumerate(spec.domains):
         own = [next(read) for _ in domain.corpora]

@@ -123,7 +123,7 @@ def _check_text(
     rules = domain.cleaning or task.cleaning
     sides = tuple(Side(lang, task.segmentation.tokenizer_of(lang)) for lang in (task.source_lang, task.target_lang))
     found, seen, shifts = Findings(), _Seen(text), ShiftFinder()
-    check = _LineCheck(found, rules, (sides[0], sides[1]), cleaned, Counter())
+    check = _LineCheck(found, rules, (sides[0], sides[1]), cleaned)
     try:
         for line in text.lines(found):
             pair, is_kept = check.look(line)
@@ -146,7 +146,7 @@ class _LineCheck:
     rules: CleaningConfig
     sides: Sides
     cleaned: bool  # False for the corpora's own held-out text
-    languages: Counter[tuple[int, str]]
+    languages: Counter[tuple[int, str]] = field(default_factory=Counter)
     odd: set[str] = field(default_factory=set)
     lines: int = 0
 
