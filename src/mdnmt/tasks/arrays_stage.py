@@ -17,8 +17,8 @@ from mdnmt.tasks.segmentation.binarise import encode_split
 from mdnmt.tasks.segmentation.length_limits import drop_by_pieces
 from mdnmt.tasks.segmentation.segmenter import segmentation_files
 from mdnmt.tasks.segmentation.token_encoder import Encoder, WordTable
-from mdnmt.tasks.splits.split import SPLITS
 from mdnmt.tasks.stage_folder import Say, read_stage, stage_folder
+from mdnmt.tasks.task_data import SPLITS
 from mdnmt.tasks.task_lock import Splits
 from mdnmt.tasks.task_spec import ARRAYS, TaskSpec
 from mdnmt.tasks.text.pair_text import SIDES, Tokenised

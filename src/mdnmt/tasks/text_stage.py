@@ -19,8 +19,9 @@ from mdnmt.errors import DataError
 from mdnmt.machine import require_space
 from mdnmt.tasks.domain_text import domain_texts
 from mdnmt.tasks.splits.leakage import leakage
-from mdnmt.tasks.splits.split import SPLITS, DomainSplit, split
+from mdnmt.tasks.splits.split import DomainSplit, split
 from mdnmt.tasks.stage_folder import Say
+from mdnmt.tasks.task_data import SPLITS
 from mdnmt.tasks.task_spec import TaskSpec
 from mdnmt.tasks.text.duplicates import DigestBuckets, Digests
 from mdnmt.tasks.text.pair_text import ChunkSelection, PairText, open_pairs, side_paths

@@ -14,8 +14,8 @@ from typing import Any
 from mdnmt.languages import language
 from mdnmt.machine import require_space
 from mdnmt.tasks.domain_text import sides_of
-from mdnmt.tasks.splits.split import SPLITS
 from mdnmt.tasks.stage_folder import read_stage
+from mdnmt.tasks.task_data import SPLITS
 from mdnmt.tasks.task_spec import TaskSpec
 from mdnmt.tasks.text.clean import Sides
 from mdnmt.tasks.text.pair_text import SIDES, Block, ChunkSelection, Tokenised, block_of, open_pairs, write_pairs

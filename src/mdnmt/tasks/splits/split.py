@@ -99,7 +99,6 @@ def smallest(found: Iterable[tuple[Numbers, Keys]], count: int) -> Numbers:
 
 
 HELD_OUT = ("valid", "test")
-SPLITS = ("train", *HELD_OUT)
 
 
 @dataclass
