@@ -94,7 +94,7 @@ EDITS = (
         "form.apply(source, sides[0].lang)",
         "form.apply(source.replace('bank', 'banks'), sides[0].lang)",
     ),
-    _package("data", "tasks/statistics.py", "round(pieces / tokens, 4)", "round(2 * pieces / tokens, 4)"),
+    _package("data", "tasks/arrays_stage.py", "round(pieces / tokens, 4)", "round(2 * pieces / tokens, 4)"),
     _package(
         "data",
         "corpora/readers/plain.py",

@@ -186,7 +186,7 @@ def test_a_provider_and_a_reader_fetch_and_read_a_corpus(write_plugin: Write, tm
     of_task = corpus_spec("x", corpus, ChecksumCache(tmp_path / "cache.json"), lock)
     of_task = type(of_task).model_validate_json(of_task.model_dump_json())
     with read_corpus(of_task, tmp_path / "corpora/x", "en", "fr") as text:
-        assert list(text.train) == [(f"word {n}", f"mot {n}") for n in range(3)]
+        assert list(text["train"]) == [(f"word {n}", f"mot {n}") for n in range(3)]
     first = of_task.identity()
     write_plugin("pair_lines.py", f"{text_of_reader}# a comment\n")
     assert of_task.identity() == first  # the code is part of the data's address, a comment is not

@@ -17,8 +17,8 @@ from mdnmt.corpora.providers.package_clients import why_client_missing
 from mdnmt.errors import DataError
 
 
-def why_any_missing(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, lock: Lock = NO_LOCK) -> str | None:
-    """Return why some corpora are not available, as one line that begins with `needs`, or None if all are.
+def why_unavailable(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, lock: Lock) -> str | None:
+    """Return why a download alone does not help (a form, a missing file or client), as `why_missing`, or None.
 
     Args:
         corpora: their configurations by name.
@@ -28,18 +28,17 @@ def why_any_missing(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, l
     Raises:
         ConfigError: the lock and a corpus' YAML file differ.
     """
-    return why_unavailable(corpora, corpora_folder, lock) or needs_downloads(first_downloads(corpora, lock))
-
-
-def why_unavailable(corpora: Mapping[str, CorpusConfig], corpora_folder: Path, lock: Lock) -> str | None:
-    """Return why a download alone does not help (a form, a missing file or client), as `why_any_missing`, or None."""
     reasons = (why_missing(corpus, corpora_folder / name, lock) for name, corpus in corpora.items())
     return next((reason for reason in reasons if reason), None)
 
 
 def first_downloads(corpora: Mapping[str, CorpusConfig], lock: Lock) -> tuple[str, ...]:
     """Return the corpora whose checksum is unknown until their first download."""
-    return tuple(name for name, corpus in corpora.items() if has_unknown_checksum(corpus, name, lock))
+    return tuple(
+        name
+        for name, corpus in corpora.items()
+        if any(locked_file(name, source, lock).sha256 is None for source in corpus.downloads)
+    )
 
 
 def needs_downloads(names: Sequence[str]) -> str | None:
@@ -57,7 +56,7 @@ def with_fetched(lock: Lock, corpora: Mapping[str, CorpusConfig], corpora_folder
     """
     added = {}
     for name, corpus in corpora.items():
-        rows = manifest_rows(read_manifest(corpora_folder / name))
+        rows = _fetched_rows(corpora_folder / name)
         unpinned = [one.file for one in corpus.downloads if one.sha256 is None]
         new = [rows[file] for file in unpinned if file in rows and lock.row(name, file) is None]
         if new:
@@ -82,31 +81,21 @@ def with_placeholders(lock: Lock, corpora: Mapping[str, CorpusConfig]) -> Lock:
     return lock.model_copy(update={"corpora": {**lock.corpora, **added}})
 
 
-def manifest_rows(manifest: Mapping[str, Any] | None) -> dict[str, LockRow]:
-    """Return a row for each file in a manifest, by name; empty if the manifest is damaged."""
-    try:
-        files, origins = (manifest or {})["files"], (manifest or {}).get("origins", {})
-        date = str((manifest or {})["fetched_at"])[:10]
-        rows = [
-            LockRow.model_validate(
-                {
-                    "file": row["name"],
-                    "sha256": row["sha256"],
-                    "size_bytes": row["size_bytes"],
-                    "origin": origins.get(row["name"], ""),
-                    "date": date,
-                }
-            )
-            for row in files
-        ]
-    except (KeyError, TypeError, ValueError):
-        return {}
-    return {row.file: row for row in rows}
-
-
-def has_unknown_checksum(corpus: CorpusConfig, name: str, lock: Lock) -> bool:
-    """Say whether the content of a corpus is unknown, because it is not pinned and was never downloaded."""
-    return any(locked_file(name, source, lock).sha256 is None for source in corpus.downloads)
+def _fetched_rows(folder: Path) -> dict[str, LockRow]:
+    """Return a row for each file of a fetched corpus, by name."""
+    manifest = read_manifest(folder) or {"files": ()}
+    return {
+        row["name"]: LockRow.model_validate(
+            {
+                "file": row["name"],
+                "sha256": row["sha256"],
+                "size_bytes": row["size_bytes"],
+                "origin": manifest.get("origins", {}).get(row["name"], ""),
+                "date": manifest["fetched_at"][:10],
+            }
+        )
+        for row in manifest["files"]
+    }
 
 
 def why_missing(corpus: CorpusConfig, folder: Path, lock: Lock = NO_LOCK) -> str | None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 
-from mdnmt.corpora import generated
 from mdnmt.corpora.corpus_spec import CorpusSpec
-from mdnmt.corpora.fetch_manifest import files_folder
-from mdnmt.corpora.read import open_corpus
-from mdnmt.corpora.readers import Pair, reader
+from mdnmt.corpora.read import read_corpus
 from mdnmt.errors import DataError
 from mdnmt.fsio import atomic_open
 
@@ -36,21 +32,13 @@ def save_text(
     count = 0
     out.mkdir(parents=True, exist_ok=True)
     with ExitStack() as files:
-        pairs = islice(_pairs(spec, folder, languages, files), max_lines)
+        text = files.enter_context(read_corpus(spec, folder, *languages))
         # Both or none: when the second file fails, the first is left as it was.
         sides = [files.enter_context(atomic_open(out / f"train.{lang}")) for lang in languages]
-        for pair in pairs:
+        for pair in islice(text["train"], max_lines):
             count += 1
             for side, segment in zip(sides, pair, strict=True):
                 side.write(" ".join(segment.split()) + "\n")
         if not count:
             raise DataError(f"{spec.name}: holds no {'-'.join(languages)} segment")
     return count
-
-
-def _pairs(spec: CorpusSpec, folder: Path, languages: tuple[str, str], opened: ExitStack) -> Iterator[Pair]:
-    if spec.reader.name == "generated":
-        return generated.pairs(spec.reader, *languages)
-    where = files_folder(folder)
-    archive = opened.enter_context(open_corpus([where / file.name for file in spec.files], spec))
-    return reader(spec.reader.name).read(archive, *languages, spec.reader)

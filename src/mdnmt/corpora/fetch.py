@@ -93,7 +93,8 @@ def fetch(
 
 def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[list[FileSpec], dict[str, str]]:
     """Download missing files, check all of them, and only then give them their final names."""
-    origins, paths = _known_origins(target), []
+    origins: dict[str, str] = dict((read_manifest(target) or {}).get("origins", {}))
+    paths = []
     with ExitStack() as parts:
         for source, wanted in zip(cast(tuple[FileSource, ...], spec.sources), spec.corpus.files, strict=False):
             path = target / source.file
@@ -159,12 +160,6 @@ def _part(source: FileSource, target: Path) -> Iterator[Path]:
             shutil.rmtree(folder)
 
 
-def _known_origins(target: Path) -> dict[str, str]:
-    manifest = read_manifest(target) or {}
-    origins = manifest.get("origins")
-    return dict(origins) if isinstance(origins, dict) else {}
-
-
 def _found(path: Path) -> FileSpec:
     return FileSpec(name=path.name, sha256=sha256_file(path), size_bytes=path.stat().st_size)
 
@@ -175,7 +170,7 @@ def _check_text(spec: FetchSpec, paths: list[Path]) -> None:
         return
     with open_corpus(paths, spec.corpus) as archive:
         names = set(archive.names())
-        for name in reader(spec.corpus.reader.name).REQUIRED:
+        for name in reader(spec.corpus.reader.name).required:
             if name not in names:
                 needed = f"which the reader {spec.corpus.reader.name!r} needs"
                 raise DataError(f"{archive.label}: has no member {name!r}, {needed}")

@@ -52,12 +52,7 @@ def kinds(grammar: GeneratedReader, source_lang: str) -> dict[str, Kind]:
 
 
 def _counts(grammar: GeneratedReader) -> dict[Kind, int]:
-    return {
-        "common": grammar.common_words,
-        "cue": grammar.cue_words,
-        "context": grammar.context_words,
-        "label": grammar.label_words,
-    }
+    return {kind: getattr(grammar, f"{kind}_words") for kind in KINDS}
 
 
 def _sentences(grammar: GeneratedReader) -> Iterator[list[Word]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mdnmt.config.corpus_reader import ReaderConfig
 from mdnmt.corpora.formats.folder import Folder
-from mdnmt.corpora.readers import HELD_OUT, folder_reader
+from mdnmt.corpora.readers import HELD_OUT, reader
 from mdnmt.errors import DataError
 
 # The names that `FileSpec` accepts.
@@ -22,10 +22,8 @@ def local_files(folder: Path, languages: Sequence[str], options: ReaderConfig) -
         DataError: a file is missing, exists both plain and compressed, or has special characters in its name.
     """
     archive = Folder(folder, unpacked_bytes_max=0)  # only names are read
-    found = folder_reader(options.name)
-    if found is None:
-        raise DataError(f"{folder}: the reader {options.name!r} reads archives, not folders")
-    names = [name for split in ("train", *HELD_OUT) for name in found.split_files(archive, split, languages, options)]
+    split_files = reader(options.name).split_files
+    names = [name for split in ("train", *HELD_OUT) for name in split_files(archive, split, languages, options)]
     for name in names:
         if not _NAME.fullmatch(name):
             raise DataError(f"{folder}: {name!r}: rename the file, using only a-z, A-Z, digits and ._+-")
@@ -39,8 +37,7 @@ def check_text(folder: Path, languages: Sequence[str], options: ReaderConfig, un
         DataError: the text is malformed; the message names file and line.
     """
     archive = Folder(folder, unpacked_bytes_max)
-    found = folder_reader(options.name)
-    assert found is not None  # checked by `local_files`
+    found = reader(options.name)
     for other in languages[1:]:
         for _ in found.read(archive, languages[0], other, options):
             pass

@@ -10,7 +10,7 @@ from mdnmt.config.corpus_reader import FilesReader, PlainReader, TmxReader, TsvR
 from mdnmt.config.corpus_source import LocalSource
 from mdnmt.config.task import DomainConfig, TaskConfig
 from mdnmt.corpora.formats.folder import Folder
-from mdnmt.corpora.formats.text_names import is_other_format, not_read, stems, text_file, unpacked_name
+from mdnmt.corpora.formats.text_names import not_read, stems, text_file, unpacked_name
 from mdnmt.corpora.readers import HELD_OUT
 from mdnmt.errors import DataError
 
@@ -116,8 +116,8 @@ def _reader(where: str, names: Collection[str], languages: Sequence[str]) -> Own
     if not found:
         both = " and ".join(f"<name>.{lang}" for lang in languages)
         said = f"has no text; expected {both}, one .tsv, one .tmx or one .xlf (plain, .gz, .xz or .zst)"
-        other = [name for name in sorted(names) if is_other_format(name)]
-        raise DataError(f"{where}: {said}" + (f"; {other[0]}: {not_read(other[0])}" if other else ""))
+        other = next((f"; {name}: {advice}" for name in sorted(names) if (advice := not_read(name))), "")
+        raise DataError(f"{where}: {said}{other}")
     if len(found) > 1:
         raise DataError(f"{where}: has {' and '.join(found)}; keep one kind there, or name one in `files`")
     if texts:

@@ -5,22 +5,23 @@ Files that earlier stages wrote (text, codes, vocabularies) are hard links, so t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mdnmt import fsio
 from mdnmt.tasks.segmentation.binarise import encode_split
 from mdnmt.tasks.segmentation.length_limits import drop_by_pieces
 from mdnmt.tasks.segmentation.segmenter import segmentation_files
-from mdnmt.tasks.segmentation.token_encoder import Encoder
-from mdnmt.tasks.segmentation.tokenised_text import Tokenised
-from mdnmt.tasks.splits.split import SPLITS
+from mdnmt.tasks.segmentation.token_encoder import Encoder, WordTable
 from mdnmt.tasks.stage_folder import Say, read_stage, stage_folder
-from mdnmt.tasks.statistics import split_stats
+from mdnmt.tasks.task_data import SPLITS
 from mdnmt.tasks.task_lock import Splits
 from mdnmt.tasks.task_spec import ARRAYS, TaskSpec
-from mdnmt.tasks.text.pair_text import SIDES
+from mdnmt.tasks.text.pair_text import SIDES, Tokenised
 from mdnmt.tasks.text_stage import find_leakage, read_splits, write_text
 from mdnmt.tasks.tokens_stage import read_tokens, read_train_words
 from mdnmt.tasks.workers import ParallelMap
@@ -33,7 +34,6 @@ def make_arrays(
     part: Path,
     run: ParallelMap,
     say: Say,
-    lines_per_chunk: int,
     accept: Callable[[Splits], object],
 ) -> dict[str, Any]:
     """Write all files of a task's folder but its manifest, and return what that records.
@@ -44,7 +44,6 @@ def make_arrays(
         part: the temporary folder that is written.
         run: applies a function to jobs, in processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; it does not change the result.
         accept: raises an error if the text is not the one that is expected.
     """
     text, tokens, codes = (stage_folder(out.parent, spec, stage) for stage in ("text", "tokens", "codes"))
@@ -54,11 +53,11 @@ def make_arrays(
         (domain.name, side): learned["tables"][f"{domain.name} {side}"] for domain in spec.domains for side in SIDES
     }
     encoder = Encoder.load(codes / "tables", tables, read_train_words(tokens, spec))
-    tokenised = read_tokens(tokens, spec, lines_per_chunk)
+    tokenised = read_tokens(tokens, spec)
     cleaning, identities = facts["cleaning"], facts["splits"]
     (part / "text").mkdir()
     if spec.drops_by_pieces:
-        splits = read_splits(text, spec, lines_per_chunk)
+        splits = read_splits(text, spec)
         given = facts["valid_is_given"]
         for name, dropped in drop_by_pieces(spec, splits, tokenised, encoder, given, run).items():
             cleaning[name]["dropped_by_pieces"] = dropped
@@ -98,8 +97,30 @@ def _write_arrays(
     """Write the arrays of all splits and return domain -> split -> statistics of the text."""
     stats: dict[str, dict[str, Any]] = {}
     for name in SPLITS:
-        counts = encode_split(part, name, langs, tokenised, encoder, run)
-        for (domain, side), found in split_stats(counts, encoder).items():
+        for (domain, side), counts in encode_split(part, name, langs, tokenised, encoder, run).items():
             row = stats.setdefault(domain, {}).setdefault(name, {"sentences": len(tokenised[name, domain])})
-            row[side] = found
+            row[side] = _side_stats(counts, encoder.tables[domain, side], encoder.train_words[side])
     return stats
+
+
+def _side_stats(counts: NDArray[np.int64], table: WordTable, trained: Collection[str]) -> dict[str, Any]:
+    """Return the statistics of one side of a text.
+
+    `tokens` counts running words. `oov_rate` is the share of them with a piece that is <unk>; `unseen_word_rate` the
+    share that is not in the training text of this side (of any domain).
+
+    Args:
+        counts: how often each word of the table occurs in it.
+        table: words and their pieces.
+        trained: the words of the training text.
+    """
+    tokens = int(counts.sum())
+    pieces = int(counts @ table.lengths)
+    return {
+        "tokens": tokens,
+        "types": int(np.count_nonzero(counts)),
+        "pieces": pieces,
+        "pieces_per_token": round(pieces / tokens, 4),
+        "oov_rate": round(int(counts[table.unknown()].sum()) / tokens, 6),
+        "unseen_word_rate": round(int(counts[~table.among(trained)].sum()) / tokens, 6),
+    }

@@ -12,7 +12,6 @@ from mdnmt.tasks.stage_folder import Say, make_once, publish, stage_folder
 from mdnmt.tasks.task_data import MANIFEST
 from mdnmt.tasks.task_lock import Splits
 from mdnmt.tasks.task_spec import ARRAYS, STAGES, TaskSpec
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK
 from mdnmt.tasks.text_stage import make_text
 from mdnmt.tasks.tokens_stage import make_tokens
 from mdnmt.tasks.workers import workers
@@ -24,7 +23,6 @@ def build_task(
     out: Path,
     jobs: int = 1,
     say: Say = lambda line: None,
-    lines_per_chunk: int = LINES_PER_CHUNK,
     stages: Sequence[str] = (*STAGES, ARRAYS),
     accept: Callable[[Splits], object] = lambda splits: None,
 ) -> None:
@@ -39,7 +37,6 @@ def build_task(
         out: the task's folder; existing files in it stay until everything is made.
         jobs: number of processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; it does not change the result.
         stages: which stages to make; those before them must be there.
         accept: raises an error if the text of the task is not the one that is expected.
 
@@ -52,8 +49,8 @@ def build_task(
     text, tokens = folder["text"], folder["tokens"]
     with workers(jobs) as run:
         make = {
-            "text": lambda part: make_text(spec, corpora, text, part, run, say, lines_per_chunk),
-            "tokens": lambda part: make_tokens(spec, text, tokens, part, run, lines_per_chunk),
+            "text": lambda part: make_text(spec, corpora, text, part, run, say),
+            "tokens": lambda part: make_tokens(spec, text, tokens, part, run),
             "codes": lambda part: make_codes(spec, tokens, part, run, say),
         }
         for stage in STAGES:
@@ -61,5 +58,5 @@ def build_task(
                 make_once(folder[stage], spec, make[stage])
         if ARRAYS in stages:
             with partial_folder(out) as part:
-                facts = make_arrays(spec, out, part, run, say, lines_per_chunk, accept)
+                facts = make_arrays(spec, out, part, run, say, accept)
                 publish(part, out / MANIFEST, facts)

@@ -36,21 +36,21 @@ def make_codes(spec: TaskSpec, tokens: Path, part: Path, run: ParallelMap, say: 
         Which table has the words of which domain and side, and the versions of the packages that were used.
     """
     read_stage(tokens)
-    found = learn_encoder(
+    codes, vocabs, tables = learn_encoder(
         read_words(tokens, spec), spec.langs, spec.segmentation, spec.vocabulary, part / "tables", run
     )
     forms = {domain.name: Normaliser.from_config(spec.cleaning_of(domain)) for domain in spec.domains}
     tokenizers = {side.lang: side.tokenizer for side in sides_of(spec)}
     plain = {name: form for name, form in forms.items() if form != Normaliser()}
     Segmentation(spec.segmentation.bpe, tokenizers, plain).save(part)
-    for name, codes in found.codes.items():
-        fsio.write_bytes(part / name, codes if isinstance(codes, bytes) else codes.encode())
+    for name, one in codes.items():
+        fsio.write_bytes(part / name, one if isinstance(one, bytes) else one.encode())
     for side, lang in zip(SIDES, spec.langs, strict=True):
-        found.vocabs[side].save(part / f"vocab.{lang}.txt")
-    merges = ", ".join(str(codes.count("\n") - 1) for codes in found.codes.values() if isinstance(codes, str))
+        vocabs[side].save(part / f"vocab.{lang}.txt")
+    merges = ", ".join(str(one.count("\n") - 1) for one in codes.values() if isinstance(one, str))
     how = "pieces of sentencepiece" if spec.segmentation.is_sentencepiece else f"{merges or 'no'} merges"
-    say(f"{how}, vocabulary of {len(found.vocabs['target'])}")
-    tables = {f"{domain} {side}": name for (domain, side), name in found.tables.items()}
+    say(f"{how}, vocabulary of {len(vocabs['target'])}")
     tools = [] if spec.segmentation.bpe == "none" else ["subword-nmt"]
     tools = ["sentencepiece"] if spec.segmentation.is_sentencepiece else tools
-    return {"tables": tables, "tools": {tool: version(tool) for tool in tools}}
+    named = {f"{domain} {side}": name for (domain, side), name in tables.items()}
+    return {"tables": named, "tools": {tool: version(tool) for tool in tools}}

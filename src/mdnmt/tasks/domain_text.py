@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.corpora.corpus_spec import CorpusSpec
 from mdnmt.corpora.read import read_corpus
 from mdnmt.tasks.splits.split import HELD_OUT, DomainText, by_modulo
+from mdnmt.tasks.stage_folder import Say
 from mdnmt.tasks.task_spec import DomainSpec, TaskSpec
 from mdnmt.tasks.text.clean import Pair, Side, Sides, as_pair, held_out, lengths_of, make_pair, why_dropped
 from mdnmt.tasks.text.duplicates import Digests, DuplicateIndex, pair_digests
 from mdnmt.tasks.text.normalisation import Normaliser
 from mdnmt.tasks.text.pair_text import (
-    LINES_PER_CHUNK,
     Block,
     ChunkSelection,
     PairText,
@@ -34,50 +34,11 @@ from mdnmt.tasks.workers import ParallelMap
 RawText = dict[str, PairText]
 
 
-class _Job(NamedTuple):
-    spec: CorpusSpec
-    folder: Path
-    langs: tuple[str, str]
-    out: Path
-    lines_per_chunk: int
-
-
-def raw_texts(
-    specs: Sequence[CorpusSpec],
-    corpora: Path,
-    langs: tuple[str, str],
-    out: Path,
-    run: ParallelMap,
-    lines_per_chunk: int = LINES_PER_CHUNK,
-) -> Iterator[RawText]:
-    """Yield the text of each corpus; several are read at a time.
-
-    Args:
-        specs: the corpora.
-        corpora: the folder with a subfolder for each corpus.
-        langs: source and target language.
-        out: a folder for the files.
-        run: applies a function to jobs, in processes.
-        lines_per_chunk: lines per chunk of the files.
-
-    Raises:
-        DataError: a corpus is missing or damaged.
-    """
-    jobs = (
-        _Job(spec, corpora / spec.name, langs, out / f"{number:03d}", lines_per_chunk)
-        for number, spec in enumerate(specs)
-    )
-    return run(_read, jobs)
-
-
-def _read(job: _Job) -> RawText:
-    with read_corpus(job.spec, job.folder, *job.langs) as text:
-        streams = {"valid": text.valid, "test": text.test, "train": text.train}
-        return {
-            split: save_pairs(job.out / split, pairs, job.lines_per_chunk)
-            for split, pairs in streams.items()
-            if pairs is not None
-        }
+def _read(job: tuple[CorpusSpec, Path, tuple[str, str], Path]) -> RawText:
+    """Write the text of (corpus, its folder, languages) into a folder and return it: one job of a worker process."""
+    spec, folder, langs, out = job
+    with read_corpus(spec, folder, *langs) as text:
+        return {split: save_pairs(out / split, pairs) for split, pairs in text.items()}
 
 
 @dataclass
@@ -97,14 +58,7 @@ class CleanedText:
     dropped: Counter[str]
 
 
-def clean_text(
-    raw: PairText,
-    rules: CleaningConfig,
-    sides: Sides,
-    run: ParallelMap,
-    path: Path,
-    lines_per_chunk: int = LINES_PER_CHUNK,
-) -> CleanedText:
+def clean_text(raw: PairText, rules: CleaningConfig, sides: Sides, run: ParallelMap, path: Path) -> CleanedText:
     """Return the pairs that pass `rules`, without repeated pairs unless the rules keep them.
 
     Args:
@@ -113,23 +67,22 @@ def clean_text(
         sides: languages and tokenizers.
         run: applies a function to jobs, in processes.
         path: the files that are written, without their suffixes.
-        lines_per_chunk: lines per chunk of these files.
     """
     repeats = DuplicateIndex(path.with_name(f"{path.name}.digests"))
     dropped: Counter[str] = Counter()
-    with write_pairs(path, lines_per_chunk) as out:
+    with write_pairs(path) as out:
         for block, digests, reasons in run(_clean_part, ((part, rules, sides) for part in raw.parts())):
             out.add(block, len(digests))
             repeats.add(digests)
             dropped.update(reasons)
     text = out.text()
-    if rules.deduplicate:
-        unique = text.only(repeats.first())
-        repeats.remove()
-        if len(unique) < len(text):
-            dropped["duplicate"] = len(text) - len(unique)
-        return CleanedText(unique, None, len(raw), dropped)
-    return CleanedText(text, repeats, len(raw), dropped)
+    if not rules.deduplicate:
+        return CleanedText(text, repeats, len(raw), dropped)
+    unique = text.only(repeats.first())
+    repeats.remove()
+    if len(unique) < len(text):
+        dropped["duplicate"] = len(text) - len(unique)
+    return CleanedText(unique, None, len(raw), dropped)
 
 
 def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[Block, Digests, Counter[str]]:
@@ -150,9 +103,6 @@ def _clean_part(job: tuple[ChunkSelection, CleaningConfig, Sides]) -> tuple[Bloc
     return block_of(pair[:2] for pair in kept), digests, dropped
 
 
-Say = Callable[[str], None]
-
-
 def sides_of(spec: TaskSpec) -> Sides:
     """Return languages and tokenizers of both sides."""
     source, target = (Side(lang, spec.segmentation.tokenizer_of(lang)) for lang in (spec.source_lang, spec.target_lang))
@@ -160,7 +110,7 @@ def sides_of(spec: TaskSpec) -> Sides:
 
 
 def domain_texts(
-    spec: TaskSpec, corpora: Path, scratch: Path, run: ParallelMap, say: Say, lines_per_chunk: int = LINES_PER_CHUNK
+    spec: TaskSpec, corpora: Path, scratch: Path, run: ParallelMap, say: Say
 ) -> tuple[list[DomainText], dict[str, Any]]:
     """Read and clean the corpora; what is dropped is counted by reason.
 
@@ -170,19 +120,20 @@ def domain_texts(
         scratch: a folder for files that are needed only while the task is made.
         run: applies a function to jobs, in processes.
         say: called with lines that report progress.
-        lines_per_chunk: how much text a process takes at a time; it does not change the result.
 
     Raises:
         DataError: a corpus is missing or damaged.
     """
-    specs = [corpus for domain in spec.domains for corpus in domain.corpora]
-    langs = spec.source_lang, spec.target_lang
+    all_corpora = enumerate(corpus for domain in spec.domains for corpus in domain.corpora)
+    jobs = (
+        (corpus, corpora / corpus.name, spec.langs, scratch / "raw" / f"{number:03d}") for number, corpus in all_corpora
+    )
     # Read all of them first, so that a damaged one is reported before any cleaning.
-    read = iter(list(raw_texts(specs, corpora, langs, scratch / "raw", run, lines_per_chunk)))
+    read = iter(list(run(_read, jobs)))
     texts, report = [], {}
     for number, domain in enumerate(spec.domains):
-        clean = _DomainCleaner(domain, spec, scratch / f"pool-{number:03d}", run, lines_per_chunk)
-        text, pool = clean.domain_text([next(read) for _ in domain.corpora], say)
+        own = [next(read) for _ in domain.corpora]
+        text, pool = _domain_text(domain, spec, own, scratch / f"pool-{number:03d}", run, say)
         texts.append(text)
         report[domain.name] = {"read": pool.read, "kept": len(pool.text), "dropped": dict(pool.dropped)}
         reasons = ", ".join(f"{count} {reason}" for reason, count in pool.dropped.most_common())
@@ -191,45 +142,35 @@ def domain_texts(
     return texts, report
 
 
-class _DomainCleaner:
-    """Cleans the text of one domain, and takes out the held-out sets that a split rule defines."""
+def _domain_text(
+    domain: DomainSpec, spec: TaskSpec, texts: Sequence[RawText], path: Path, run: ParallelMap, say: Say
+) -> tuple[DomainText, CleanedText]:
+    """Clean a domain's text, take out the held-out sets that the corpora or a split rule define, and return both."""
+    rules, rule, sides = spec.cleaning_of(domain), spec.split_of(domain), sides_of(spec)
+    form = Normaliser.from_config(rules)
 
-    def __init__(self, domain: DomainSpec, spec: TaskSpec, path: Path, run: ParallelMap, lines_per_chunk: int) -> None:
-        self.domain, self.rules, self.rule = domain, spec.cleaning_of(domain), spec.split_of(domain)
-        self.sides, self.form = sides_of(spec), Normaliser.from_config(self.rules)
-        self.path, self.run, self.lines_per_chunk = path, run, lines_per_chunk
+    def cleaned(raw: PairText, split: str) -> CleanedText:
+        return clean_text(raw, rules, sides, run, path.with_name(f"{path.name}.{split}"))
 
-    def domain_text(self, texts: Sequence[RawText], say: Say) -> tuple[DomainText, CleanedText]:
-        """Return the domain's text with the held-out sets that a rule or the corpora define, and its cleaning."""
-        own = self.own_sets(texts, say)
-        raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
-        if self.rule.modulo:
-            # As in the script of Jiang et al.: split the raw lines, then clean training and validation text.
-            lines = by_modulo(len(raw), self.rule.modulo)
-            own["valid"] = [as_pair(*pair) for pair in self.cleaned(raw.only(lines["valid"]), "valid").text]
-            own["test"] = held_out(raw.only(lines["test"]), self.form, self.sides)
-            raw = raw.only(lines["train"])
-        pool = self.cleaned(raw, "train")
-        text = pool.text
-        if self.rule.every:
-            taken = np.flatnonzero(text.kept)[self.rule.every - 1 :: self.rule.every]
-            own["valid"] = [as_pair(*pair) for pair in text.take(taken)]
-            text = text.without(taken)
-        wanted = {"train": self.domain.train, "valid": self.domain.valid, "test": self.domain.test}
-        return DomainText(self.domain.name, text, wanted, own, pool.repeats, self.rule.block), pool
-
-    def own_sets(self, texts: Sequence[RawText], say: Say) -> dict[str, list[Pair] | None]:
-        """Return the corpora's own held-out sets, without those that a split rule takes instead."""
-        own: dict[str, list[Pair] | None] = {}
-        for name in HELD_OUT:
-            sets = [text[name] for text in texts if name in text]
-            if sets and name in self.rule.ruled:
-                name_of = self.domain.name
-                say(f"{name_of}: the corpora's own {name} files are not used: {name} text is taken by line numbers")
-            elif sets:
-                own[name] = held_out((pair for text in sets for pair in text), self.form, self.sides)
-        return own
-
-    def cleaned(self, raw: PairText, split: str) -> CleanedText:
-        path = self.path.with_name(f"{self.path.name}.{split}")
-        return clean_text(raw, self.rules, self.sides, self.run, path, self.lines_per_chunk)
+    own: dict[str, list[Pair]] = {}
+    for name in HELD_OUT:
+        sets = [text[name] for text in texts if name in text]
+        if sets and name in rule.ruled:
+            say(f"{domain.name}: the corpora's own {name} files are not used: {name} text is taken by line numbers")
+        elif sets:
+            own[name] = held_out((pair for text in sets for pair in text), form, sides)
+    raw = PairText.of(chunk for text in texts for chunk in text["train"].chunks)
+    if rule.modulo:
+        # As in the script of Jiang et al.: split the raw lines, then clean training and validation text.
+        lines = by_modulo(len(raw), rule.modulo)
+        own["valid"] = [as_pair(*pair) for pair in cleaned(raw.only(lines["valid"]), "valid").text]
+        own["test"] = held_out(raw.only(lines["test"]), form, sides)
+        raw = raw.only(lines["train"])
+    pool = cleaned(raw, "train")
+    text = pool.text
+    if rule.every:
+        taken = np.flatnonzero(text.kept)[rule.every - 1 :: rule.every]
+        own["valid"] = [as_pair(*pair) for pair in text.take(taken)]
+        text = text.without(taken)
+    wanted = {"train": domain.train, "valid": domain.valid, "test": domain.test}
+    return DomainText(domain.name, text, wanted, rule.seed, own, pool.repeats, rule.block), pool

@@ -45,6 +45,8 @@ _LATER = {
 }
 # Keys that are only names; a recipe is a name for the values of other keys.
 _NAMES = {"TaskSpec": ("name",), "CleaningConfig": ("recipe",)}
+# Keys that are those of the task's and the domain's configuration.
+_OF_TASK = ("source_lang", "target_lang", "cleaning", "split", "leakage", "segmentation", "vocabulary")
 _OF_DOMAIN = ("train", "valid", "test", "cleaning", "split")
 
 # The stages of a task's data, each with an address of its own. A key of a task belongs to the first stage, unless it is
@@ -185,16 +187,7 @@ def task_spec(
     segmenter = stanford_segmenter.identity(cache) if uses_stanford else None
     cache.save()
     return TaskSpec(
-        name=task_name,
-        source_lang=task.source_lang,
-        target_lang=task.target_lang,
-        domains=tuple(domains),
-        cleaning=task.cleaning,
-        split=task.split,
-        leakage=task.leakage,
-        segmentation=task.segmentation,
-        vocabulary=task.vocabulary,
-        segmenter=segmenter,
+        name=task_name, domains=tuple(domains), segmenter=segmenter, **{key: getattr(task, key) for key in _OF_TASK}
     )
 
 

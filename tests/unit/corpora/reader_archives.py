@@ -13,15 +13,15 @@ from typing import Any
 from mdnmt.corpora.corpus_spec import CorpusSpec, FileSpec
 from mdnmt.corpora.fetch_manifest import write_manifest
 from mdnmt.corpora.formats.archive import Archive, Budget, open_archive
-from mdnmt.corpora.read import CorpusText, read_corpus
-from mdnmt.corpora.readers import Pair, read_held_out, reader
+from mdnmt.corpora.read import read_corpus
+from mdnmt.corpora.readers import Pair, reader
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
 
 BOUND = 1 << 30
 
 
-class Memory:
+class Memory(Archive):
     """An archive of given members, read in blocks of a given size."""
 
     label = "memory"
@@ -31,9 +31,6 @@ class Memory:
 
     def names(self) -> list[str]:
         return list(self.members)
-
-    def read(self, name: str) -> bytes:
-        return self.members[name]
 
     def blocks(self, name: str) -> Iterator[bytes]:
         data = self.members[name]
@@ -87,7 +84,7 @@ def pairs_of(path: Path, options: Any, source: str, target: str, split: str = "t
         return list(segments(archive, options, source, target, split))
 
 
-def corpus_of(path: Path, options: Any, source: str, target: str) -> CorpusText:
+def corpus_of(path: Path, options: Any, source: str, target: str) -> dict[str, list[Pair]]:
     """Read a whole corpus of one archive, as a task does."""
     file = FileSpec(name=path.name, sha256=sha256_file(path), size_bytes=path.stat().st_size)
     write_manifest(path.parent, {"files": [file.model_dump()]})
@@ -95,11 +92,10 @@ def corpus_of(path: Path, options: Any, source: str, target: str) -> CorpusText:
     return read_whole(spec, path.parent, source, target)
 
 
-def read_whole(spec: CorpusSpec, folder: Path, source: str, target: str) -> CorpusText:
+def read_whole(spec: CorpusSpec, folder: Path, source: str, target: str) -> dict[str, list[Pair]]:
     """Return a corpus' text as lists."""
     with read_corpus(spec, folder, source, target) as text:
-        splits = [None if pairs is None else list(pairs) for pairs in (text.train, text.valid, text.test)]
-    return CorpusText(*splits)
+        return {split: list(pairs) for split, pairs in text.items()}
 
 
 def reads(path: Path, options: Any, *languages: str, split: str = "train") -> Callable[[], Iterator[Pair]]:
@@ -115,7 +111,7 @@ def reads(path: Path, options: Any, *languages: str, split: str = "train") -> Ca
 def segments(archive: Archive, options: Any, source: str, target: str, split: str = "train") -> Iterator[Pair]:
     if split == "train":
         return reader(options.name).read(archive, source, target, options)
-    found = read_held_out(options.name, archive, split, source, target, options)
+    found = reader(options.name).held_out(archive, split, source, target, options)
     return iter(()) if found is None else found
 
 

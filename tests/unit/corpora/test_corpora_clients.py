@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from missing_corpora import why_any_missing
 from reader_archives import ar, tar_bytes
 
 from mdnmt.config.corpus import CorpusConfig
-from mdnmt.corpora.availability import why_any_missing, why_missing
+from mdnmt.corpora.availability import why_missing
 from mdnmt.corpora.corpus_lock import Lock, LockRow
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch

@@ -218,12 +218,12 @@ def test_a_relative_folder_is_recorded_as_it_is_configured(
     spec, target = fetch_spec("mine", local(Path("mine")), tmp_path / "h.json"), tmp_path / "out"
     fetch(spec, target)
     assert json.loads((target / "corpus.json").read_text())["folder"] == "mine"
-    assert read_whole(spec.corpus, target, "en", "fr").train == [("one", "un"), ("two", "deux é")]
+    assert read_whole(spec.corpus, target, "en", "fr")["train"] == [("one", "un"), ("two", "deux é")]
     (tmp_path / "elsewhere").mkdir()
     mine.rename(tmp_path / "elsewhere" / "mine")
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert why_lost(spec, target) == ""
-    assert len(read_whole(spec.corpus, target, "en", "fr").train) == 2
+    assert len(read_whole(spec.corpus, target, "en", "fr")["train"]) == 2
 
 
 def test_a_packed_file_of_a_user_is_held_against_the_bound(mine: Path, tmp_path: Path) -> None:

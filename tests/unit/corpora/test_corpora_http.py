@@ -54,9 +54,10 @@ class Client:
         self.pauses: list[float] = []
 
     def download(self, bytes_max: int = LARGE, timeout_s: float = 20) -> str:
-        return http.download(
-            self.source, self.wanted, self.folder, bytes_max=bytes_max, sleep=self.pauses.append, timeout_s=timeout_s
-        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(http, "sleep", self.pauses.append)
+            patch.setattr(http, "TIMEOUT_S", timeout_s)
+            return http.download(self.source, self.wanted, self.folder, bytes_max=bytes_max)
 
     def has(self, data: bytes) -> bool:
         there = {path.name for path in self.folder.iterdir()}
@@ -143,7 +144,9 @@ def test_a_part_that_begins_elsewhere_is_not_taken(serve: Any, tmp_path: Path, p
     assert [request.get("Range") for request in site.requests] == [None, "bytes=50000-", None]
 
 
-def test_a_later_call_goes_on_where_an_earlier_one_was_killed(serve: Any, tmp_path: Path) -> None:
+def test_a_later_call_goes_on_where_an_earlier_one_was_killed(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site, url = serve()
     site.cuts = [70_000]
 
@@ -151,8 +154,9 @@ def test_a_later_call_goes_on_where_an_earlier_one_was_killed(serve: Any, tmp_pa
         raise KeyboardInterrupt
 
     client = Client(tmp_path, url)
+    monkeypatch.setattr(http, "sleep", killed)
     with pytest.raises(KeyboardInterrupt):
-        http.download(client.source, client.wanted, tmp_path, bytes_max=LARGE, sleep=killed)
+        http.download(client.source, client.wanted, tmp_path, bytes_max=LARGE)
     assert not (tmp_path / NAME).exists()
     client.download()
     assert client.has(DATA)
@@ -332,7 +336,9 @@ def test_the_file_is_right_or_absent_whatever_happens(
         assert got == SHORT if pinned else got in (SHORT, *changes)
 
 
-def test_a_part_that_is_not_the_one_asked_for_is_not_taken(serve: Any, tmp_path: Path) -> None:
+def test_a_part_that_is_not_the_one_asked_for_is_not_taken(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site, url = serve()
     site.cuts = [50_000]
     client = Client(tmp_path, url)
@@ -342,7 +348,8 @@ def test_a_part_that_is_not_the_one_asked_for_is_not_taken(serve: Any, tmp_path:
         site.says_length = None
         site.data = DATA + b"more"  # longer now, but vouched for by the same tag
 
-    http.download(client.source, client.wanted, tmp_path, bytes_max=LARGE, sleep=meanwhile)
+    monkeypatch.setattr(http, "sleep", meanwhile)
+    http.download(client.source, client.wanted, tmp_path, bytes_max=LARGE)
     assert client.has(DATA + b"more")
     assert [request.get("Range") for request in site.requests] == [None, "bytes=50000-", None]
 

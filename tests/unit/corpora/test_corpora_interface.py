@@ -53,7 +53,7 @@ def test_a_catalogue_is_read_as_the_library_reads_it(order: str) -> None:
     )
     entries = list(read_mo(data, "x.mo"))
     assert entries[0].msgstr[0] == known.gettext("Open")
-    assert (entries[1].msgctxt, entries[1].msgstr[0]) == ("menu", known.pgettext("menu", "Open"))
+    assert (entries[1].msgid, entries[1].msgstr[0]) == ("Open", known.pgettext("menu", "Open"))
     assert (entries[2].msgid, entries[2].msgid_plural) == ("%n file", "%n files")
     assert entries[2].msgstr == ("%n Datei", "%n Dateien")
 
@@ -240,13 +240,13 @@ def test_entries_come_in_order_without_header_and_obsolete_ones() -> None:
 
 def test_context_flags_plurals_and_strings_over_several_lines() -> None:
     first, guess, long, _, plural, untranslated = entries()
-    assert (first.msgctxt, first.msgstr[0], first.fuzzy) == ("model:name:A00", "Choléra", False)
+    assert (first.msgstr, first.fuzzy) == (("Choléra",), False)
     assert guess.fuzzy
     assert not long.fuzzy
     assert long.msgstr[0] == 'première ligne\net "deuxième"\tligne \\ fin'
     assert plural.msgid_plural == "%d files"
-    assert plural.msgstr == {0: "un fichier", 1: "%d fichiers"}
-    assert untranslated.msgstr == {0: ""}
+    assert plural.msgstr == ("un fichier", "%d fichiers")
+    assert untranslated.msgstr == ("",)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from reader_archives import BOUND, Memory, corpus_of, gives_pairs_or_says_why, g
 
 from mdnmt.config.corpus_reader import IwsltReader
 from mdnmt.corpora.formats.archive import open_archive
-from mdnmt.corpora.readers import read_held_out
+from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 
 DE, EN = "de-en/train.tags.de-en.de", "de-en/train.tags.de-en.en"
@@ -72,7 +72,7 @@ def test_sets_are_joined_in_the_order_of_the_options(tmp_path: Path) -> None:
     assert pairs_of(path, chosen, "de", "en", "valid") == [("Dev & eins", "Dev & one"), ("Dev <zwei>", "Dev two")]
     assert pairs_of(path, chosen, "en", "de", "test") == [("twelve", "Zwölf"), ("test", "Test")]
     with open_archive(path, BOUND) as archive:
-        assert read_held_out("iwslt", archive, "test", "de", "en", options()) is None
+        assert reader("iwslt").held_out(archive, "test", "de", "en", options()) is None
 
 
 SET, VALID = "de-en/IWSLT14.TED.dev201", {"valid": ("dev2010",)}
@@ -165,7 +165,7 @@ def test_a_tag_that_is_no_text_can_be_added(tmp_path: Path) -> None:
 
 def test_a_corpus_is_read_with_its_own_sets(tmp_path: Path) -> None:
     text = corpus_of(tgz(tmp_path / "de-en.tgz", ARCHIVE), options(test=("tst2010",)), "de", "en")
-    assert (len(text.train), text.valid, text.test) == (2, None, [("Test", "test")])
+    assert (len(text.pop("train")), text) == (2, {"test": [("Test", "test")]})
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:

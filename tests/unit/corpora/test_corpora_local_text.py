@@ -25,7 +25,6 @@ from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.formats.lines import checked_lines
-from mdnmt.corpora.read import CorpusText
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 
@@ -46,7 +45,7 @@ def corpus(folder: Path, options: dict[str, Any], languages: tuple[str, ...] = (
     return CorpusConfig.model_validate(value)
 
 
-def read(folder: Path, options: dict[str, Any]) -> CorpusText:
+def read(folder: Path, options: dict[str, Any]) -> dict[str, list[tuple[str, str]]]:
     """Plan, fetch and read the corpus in `folder`, as a study does."""
     config, target = corpus(folder, options), folder.parent / "fetched"
     assert why_missing(config, target) is None
@@ -70,7 +69,7 @@ def test_each_form_is_read_plain_and_packed(mine: Path, end: str, pack: Callable
     ):
         for name, text in files.items():
             (mine / (name + end)).write_bytes(pack(text.encode()))
-        assert read(mine, options) == CorpusText([("one", "un")], [("two", "deux")], None)
+        assert read(mine, options) == {"train": [("one", "un")], "valid": [("two", "deux")]}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_each_form_is_read_plain_and_packed(mine: Path, end: str, pack: Callable
 def test_one_file_is_read_by_its_name(mine: Path, options: dict[str, Any], name: str, text: str) -> None:
     (mine / name).write_text(text)
     (mine / "test.tsv").write_text("other\tfile\n")
-    assert read(mine, options) == CorpusText([("one", "un")], None, None)
+    assert read(mine, options) == {"train": [("one", "un")]}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_files_that_are_not_there_are_named_when_it_is_planned(
 def test_packed_text_is_known_by_its_first_bytes(mine: Path, name: str, data: bytes) -> None:
     (mine / name).write_bytes(data)
     (mine / "train.fr").write_bytes(b"un\n")
-    assert read(mine, {"name": "plain"}) == CorpusText([("one", "un")], None, None)
+    assert read(mine, {"name": "plain"}) == {"train": [("one", "un")]}
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from missing_corpora import why_any_missing
 from reader_archives import read_whole
 
 from mdnmt.config.corpus import CorpusConfig
-from mdnmt.corpora.availability import why_any_missing, why_lost, why_missing
+from mdnmt.corpora.availability import why_lost, why_missing
 from mdnmt.corpora.corpus_lock import NO_LOCK, read_lock
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
@@ -72,7 +73,7 @@ def test_the_file_stays_where_it_is_and_is_read_from_there(project: Path) -> Non
     spec = fetch_spec("toy", corpus(pairs=2), CACHE)
     fetch(spec, CORPORA / "toy")
     assert {path.name for path in (CORPORA / "toy").iterdir()} == {"corpus.json"}
-    assert read_whole(spec.corpus, CORPORA / "toy", "en", "fr").train == [("one", "un"), ("two", "deux")]
+    assert read_whole(spec.corpus, CORPORA / "toy", "en", "fr")["train"] == [("one", "un"), ("two", "deux")]
     assert why_lost(spec, CORPORA / "toy") == ""
     Path("resources/manual/Toy.zip").unlink()
     assert "Toy.zip is not there" in why_lost(spec, CORPORA / "toy")

@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from loopback import Site, serving
+from missing_corpora import why_any_missing
 from reader_archives import read_whole, tgz, zipped
 
 from mdnmt.config.corpus import load_corpus
 from mdnmt.config.corpus_source import HOSTS, WebFile
-from mdnmt.corpora.availability import why_any_missing, why_lost
+from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.corpus_lock import OWN_LOCK, read_lock
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch_by_name import fetch_by_name
-from mdnmt.corpora.read import CorpusText
 from mdnmt.errors import FetchError
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -196,9 +196,8 @@ def settle(root: Path, name: str, host: str, monkeypatch: pytest.MonkeyPatch) ->
     return {urlsplit(urls[0]).path: data for urls, data in zip(addresses, served, strict=True)}
 
 
-def sides(corpus: CorpusText, split: str) -> tuple[list[str], list[str]] | None:
-    pairs = getattr(corpus, split)
-    return None if pairs is None else ([one.strip() for one, _ in pairs], [other.strip() for _, other in pairs])
+def sides(pairs: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    return [one.strip() for one, _ in pairs], [other.strip() for _, other in pairs]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -220,15 +219,16 @@ def test_from_the_address_to_the_pairs(
     if name == "medline-titles-en-fr":
         text = read_whole(spec, corpora / name, "en", "fr")
         pairs = [('Global Health: "Where" do, en', "Santé fr"), ("Carabin en", "Les carabins fr")]
-        assert (text.train, text.valid, text.test) == (pairs, None, None)
+        assert text == {"train": pairs}
         return
     one, other = corpus.languages[:2]
     for langs in ((one, other), (other, one)):
         text = read_whole(spec, corpora / name, *langs)
-        wanted = {"train": case.train, "valid": None, "test": None, **case.held_out}
+        wanted = {"train": case.train, **case.held_out}
+        assert text.keys() == wanted.keys()
         for split, words in wanted.items():
-            expected = words and tuple([f"{word} {lang}" if word else "" for word in words] for lang in langs)
-            assert sides(text, split) == expected
+            expected = tuple([f"{word} {lang}" if word else "" for word in words] for lang in langs)
+            assert sides(text[split]) == expected
 
 
 @pytest.mark.parametrize("name", ["europarl-v7-de-en", "iwslt14-de-en", "opus-it-de-en", "multi30k-en-de"])

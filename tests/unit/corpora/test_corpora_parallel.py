@@ -14,7 +14,7 @@ from reader_archives import BOUND, gives_pairs_or_says_why, grows, many, pairs_o
 from mdnmt.config.corpus_reader import MosesReader, ParallelReader
 from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.formats.joined_archives import open_files
-from mdnmt.corpora.readers import read_held_out, reader
+from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 
 DE, EN = "training/europarl-v7.de-en.de", "training/europarl-v7.de-en.en"
@@ -102,7 +102,7 @@ def test_the_sides_may_stand_in_two_files(tmp_path: Path) -> None:
 
 def test_a_layout_without_sets_of_its_own_has_none(tmp_path: Path) -> None:
     with open_archive(tgz(tmp_path / "a.tgz", TEXT), BOUND) as archive:
-        assert read_held_out("parallel", archive, "valid", "de", "en", EUROPARL) is None
+        assert reader("parallel").held_out(archive, "valid", "de", "en", EUROPARL) is None
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import yaml
+from missing_corpora import why_any_missing
 from reader_archives import segments
 
 from mdnmt.config.task import TaskConfig, load_task
-from mdnmt.corpora.availability import why_any_missing
 from mdnmt.corpora.checksum_cache import ChecksumCache
 from mdnmt.corpora.corpus_spec import corpus_spec
 from mdnmt.corpora.formats.folder import Folder

@@ -14,7 +14,6 @@ from reader_archives import BOUND, Memory, corpus_of, gives_pairs_or_says_why, g
 
 from mdnmt.config.corpus_reader import TsvReader
 from mdnmt.corpora.formats.folder import Folder
-from mdnmt.corpora.read import CorpusText
 from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 
@@ -73,7 +72,7 @@ def test_a_name_needs_a_header_and_columns_are_counted_from_1() -> None:
 def test_one_packed_table_is_a_corpus(tmp_path: Path) -> None:
     path = tmp_path / "titles.tsv.gz"
     path.write_bytes(gzip.compress(b"a\tb\n"))
-    assert corpus_of(path, options(file="titles.tsv.gz"), "en", "fr") == CorpusText([("a", "b")], None, None)
+    assert corpus_of(path, options(file="titles.tsv.gz"), "en", "fr") == {"train": [("a", "b")]}
 
 
 @pytest.mark.slow

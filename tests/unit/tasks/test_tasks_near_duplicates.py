@@ -13,12 +13,12 @@ from texts_on_disk import fresh, on_disk
 
 from mdnmt.score.scores_of_domains import score_domains
 from mdnmt.score.test_sets import copy_sources, load_test_sets
-from mdnmt.tasks.split_files import write_sides
 from mdnmt.tasks.splits.heldout_index import HeldOutSets
 from mdnmt.tasks.splits.leakage import leakage
 from mdnmt.tasks.splits.near_duplicates import lines_like_heldout, similar_heldout, similarity, words_of
 from mdnmt.tasks.splits.split import DomainSplit
 from mdnmt.tasks.text.normalisation import comparison_form, normalise
+from mdnmt.tasks.text_stage import write_sides
 from mdnmt.tasks.workers import ParallelMap, in_this_process, workers
 
 TEXT = "the court of appeal bank growth rate percent annual report price index survey law party order"

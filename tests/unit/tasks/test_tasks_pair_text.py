@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from texts_on_disk import fresh, on_disk
 
 from mdnmt.tasks.segmentation.binarise import write_array, write_ragged
-from mdnmt.tasks.segmentation.token_encoder import END, EncodingTable, WordTable
+from mdnmt.tasks.segmentation.token_encoder import END, WordTable
 from mdnmt.tasks.segmentation.vocabulary import Vocab
-from mdnmt.tasks.split_files import TextIdentity, line_digests
 from mdnmt.tasks.splits.split import first_in_draw, smallest
 from mdnmt.tasks.text.duplicates import DigestBuckets, DuplicateIndex, pair_digests
 from mdnmt.tasks.text.pair_text import PairText
+from mdnmt.tasks.text_stage import write_sides
 from mdnmt.tasks.workers import in_this_process, workers
 
 SEGMENTS = st.text(st.characters(exclude_characters="\t\n"), max_size=5)
@@ -113,10 +113,9 @@ def test_a_pair_that_is_added_moves_no_other_in_the_draw() -> None:
 @pytest.mark.parametrize("in_memory", [0, 10_000])
 def test_an_identity_is_the_same_on_disk_and_in_memory(in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DigestBuckets.__init__, "__defaults__", (in_memory,))
-    identity = TextIdentity(fresh() / "hashes")
-    for start in range(0, 900, 300):
-        identity.add(line_digests([b"%d\t%d" % (number, number) for number in range(start, start + 300)]))
-    assert identity.hexadecimal() == "8448563d51e680f4"
+    text, folder = on_disk([(str(number), str(number)) for number in range(900)], 300), fresh()
+    identity = write_sides(text, (folder / "source", folder / "target"), folder / "hashes", in_this_process)
+    assert identity == "8448563d51e680f4" and not (folder / "hashes").exists()
 
 
 LINES = st.lists(st.lists(st.sampled_from(["ab", "abc", "c", "", "\u00e9"]), min_size=1, max_size=5), max_size=6)
@@ -130,8 +129,8 @@ def test_lines_are_encoded_as_word_by_word(lines: list[list[str]]) -> None:
     table = WordTable.of(pieces, vocab)
     folder = fresh() / "table"
     table.save(folder)
-    encoding = EncodingTable(folder)
-    words = encoding.words([" ".join(line) for line in lines])
+    encoding = WordTable.load(folder)
+    words = encoding.indices([" ".join(line) for line in lines])
     expected = [[*(number for word in line for number in vocab.encode(pieces[word])), Vocab.eos] for line in lines]
     assert encoding.pieces(words).tolist() == [number for line in expected for number in line]
     assert encoding.line_lengths(words).tolist() == [len(line) for line in expected]

@@ -29,7 +29,7 @@ def numbered(count: int, prefix: str = "s") -> list[tuple[str, str]]:
 def domain(
     name: str, raw: list[tuple[str, str]], train: int | None = None, valid: int | None = 1, test: int | None = 1
 ):
-    return DomainText(name, pool(raw), {"train": train, "valid": valid, "test": test})
+    return DomainText(name, pool(raw), {"train": train, "valid": valid, "test": test}, 1)
 
 
 def texts(splits: list[DomainSplit]) -> list[dict[str, list[tuple[str, str]]]]:
@@ -105,7 +105,7 @@ def test_more_validation_pairs_or_more_text_leave_the_test_set_alone() -> None:
 
 def test_own_sets_are_kept_whole_and_in_their_order() -> None:
     own = [("s source 3", "x"), ("new", "neu"), ("new", "neu"), ("another", "ein anderer")]
-    text = DomainText("a", pool(numbered(20)), {"train": None, "valid": 2, "test": None}, {"test": held_out(own)})
+    text = DomainText("a", pool(numbered(20)), {"train": None, "valid": 2, "test": None}, 1, {"test": held_out(own)})
     (one,) = split([text], 1)
     assert list(one.splits["test"]) == own
     assert len(one.splits["valid"]) == 2
@@ -126,7 +126,7 @@ def test_too_little_text_is_told_with_the_numbers() -> None:
         split([domain("a", numbered(5), None, 1, None)], 1)
     with pytest.raises(DataError, match=r"3 test sentences were requested, 1 are available"):
         own = {"test": held_out([("a", "b")])}
-        split([DomainText("a", pool(numbered(9)), {"train": None, "valid": 1, "test": 3}, own)], 1)
+        split([DomainText("a", pool(numbered(9)), {"train": None, "valid": 1, "test": 3}, 1, own)], 1)
 
 
 def test_the_leakage_table_counts_what_was_there() -> None:
@@ -138,7 +138,7 @@ def test_the_leakage_table_counts_what_was_there() -> None:
         ("Held out", "third"),
     ]
     own = {"test": held_out([("Held out", "Ausgespart")])}
-    splits = split([DomainText("a", pool(raw), {"train": None, "valid": 1, "test": None}, own)], 1)
+    splits = split([DomainText("a", pool(raw), {"train": None, "valid": 1, "test": None}, 1, own)], 1)
     row = leakage(splits)["domains"]["a"]["test"]
     assert row == {
         "source": 3,
@@ -157,7 +157,7 @@ def test_own_validation_sentences_that_are_also_tested_are_counted() -> None:
     }
     other = domain("b", [(f"b{source}", f"b{target}") for source, target in numbered(9)])
     wanted = {"train": None, "valid": None, "test": None}
-    splits = split([DomainText("a", pool(numbered(9)), wanted, own), other], 1)
+    splits = split([DomainText("a", pool(numbered(9)), wanted, 1, own), other], 1)
     assert leakage(splits)["valid_in_test"] == {"a": 3, "b": 0}
     assert len(splits[0].splits["valid"]) == 4  # none is removed
 
@@ -173,7 +173,7 @@ def test_a_leak_that_slipped_through_stops_everything() -> None:
 @given(st.integers(40, 90), st.integers(2, 9), st.integers(1, 12), st.integers(1, 12), st.integers(0, 9))
 def test_blocks_are_held_out_whole(lines: int, size: int, valid: int, test: int, seed: int) -> None:
     raw = numbered(lines)
-    text = DomainText("a", pool(raw), {"train": None, "valid": valid, "test": test}, block=size)
+    text = DomainText("a", pool(raw), {"train": None, "valid": valid, "test": test}, 1, block=size)
     (one,) = texts(split([text], seed))
     assert [len(one[name]) for name in HELD_OUT] == [valid, test]
     assert sorted(pair for pairs in one.values() for pair in pairs) == sorted(raw)
@@ -183,13 +183,13 @@ def test_blocks_are_held_out_whole(lines: int, size: int, valid: int, test: int,
             parts.setdefault(raw.index(pair) // size, set()).add(name)
     # Two sets end inside a block each; all other blocks are in one set as a whole.
     assert sum(len(names) > 1 for names in parts.values()) <= 2
-    several = DomainText("a", pool(raw), {"train": None, "valid": valid + 1, "test": test}, block=size)
+    several = DomainText("a", pool(raw), {"train": None, "valid": valid + 1, "test": test}, 1, block=size)
     assert texts(split([several], seed))[0]["test"] == one["test"]
 
 
 def test_another_seed_draws_other_blocks() -> None:
     def drawn(seed: int) -> list[tuple[str, str]]:
-        text = DomainText("a", pool(numbered(90)), {"train": None, "valid": 9, "test": 9}, block=9)
+        text = DomainText("a", pool(numbered(90)), {"train": None, "valid": 9, "test": 9}, 1, block=9)
         return texts(split([text], seed))[0]["test"]
 
     assert len({tuple(drawn(seed)) for seed in range(5)}) > 1

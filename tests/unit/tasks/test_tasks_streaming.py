@@ -13,7 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from reference import tasks as slow
 from reference.tasks import Domain
-from texts_on_disk import fetched, fresh
+from texts_on_disk import chunks_of, fetched, fresh
 
 from mdnmt.config.task import TaskConfig
 from mdnmt.errors import DataError
@@ -87,12 +87,13 @@ def test_text_leakage_and_identities_are_those_of_the_reference(
         expected, pools = slow.splits(domains, deduplicate, remove)
     except ValueError as error:
         event(str(error))
-        with pytest.raises(DataError, match="sentence"):
-            build_task(spec, root / "fetched", root / "out", lines_per_chunk=lines_per_chunk)
+        with pytest.raises(DataError, match="sentence"), chunks_of(lines_per_chunk):
+            build_task(spec, root / "fetched", root / "out")
         return
     event("made")
     out = root / "out"
-    build_task(spec, root / "fetched", out, lines_per_chunk=lines_per_chunk)
+    with chunks_of(lines_per_chunk):
+        build_task(spec, root / "fetched", out)
     found = {name: {split: text_of(out, split, name) for split in SPLITS} for name in domains}
     assert found == expected
     table = json.loads((out / "leakage.json").read_text())["domains"]
@@ -117,7 +118,8 @@ def some_text(seed: int, count: int) -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["joint", "by domain"])
 def test_the_same_bytes_whatever_the_processes_and_the_chunks(kind: str, tmp_path: Path) -> None:
-    one = Domain(some_text(1, 400), {"valid": some_text(4, 9)}, {"train": 200, "valid": None, "test": 20})
+    # More lines than a chunk, because other processes write what they read in chunks of the usual size.
+    one = Domain(some_text(1, 2500), {"valid": some_text(4, 9)}, {"train": 200, "valid": None, "test": 20})
     two = Domain(some_text(2, 300), {}, {"train": None, "valid": None, "test": None}, modulo=20)
     three = Domain(some_text(3, 300), {}, {"train": None, "valid": None, "test": 15}, every=23)
     bpe = {"bpe": "joint" if kind == "joint" else "domain", "bpe_merge_operations": 60}
@@ -126,7 +128,8 @@ def test_the_same_bytes_whatever_the_processes_and_the_chunks(kind: str, tmp_pat
     made = []
     for jobs, lines_per_chunk in ((1, 2000), (1, 7), (3, 77) if kind == "joint" else (2, 50)):
         out = tmp_path / f"out-{jobs}-{lines_per_chunk}"
-        build_task(spec, tmp_path / "fetched", out, jobs, lines_per_chunk=lines_per_chunk)
+        with chunks_of(lines_per_chunk):
+            build_task(spec, tmp_path / "fetched", out, jobs)
         made.append(contents(out))
     assert len(made[0]) > 30 and all(found == made[0] for found in made[1:])
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
+
+import pytest
 
 from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.config.corpus import CorpusConfig
@@ -14,8 +18,9 @@ from mdnmt.corpora.fetch import fetch
 from mdnmt.tasks.domain_text import CleanedText, clean_text
 from mdnmt.tasks.splits.split import DomainSplit, DomainText
 from mdnmt.tasks.splits.split import split as split_domains
+from mdnmt.tasks.text import pair_text
 from mdnmt.tasks.text.clean import Pair, Side, as_pair
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, PairText, save_pairs
+from mdnmt.tasks.text.pair_text import PairText, save_pairs
 from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _ROOT = tempfile.TemporaryDirectory()
@@ -29,18 +34,27 @@ def fresh() -> Path:
     return folder
 
 
-def on_disk(pairs: Iterable[tuple[str, str]], lines_per_chunk: int = LINES_PER_CHUNK) -> PairText:
-    return save_pairs(fresh() / "text", pairs, lines_per_chunk)
+@contextmanager
+def chunks_of(lines: int) -> Iterator[None]:
+    """Let this process write and read text in chunks of so many lines."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_text, "LINES_PER_CHUNK", lines)
+        yield
+
+
+def on_disk(pairs: Iterable[tuple[str, str]], lines_per_chunk: int = 2000) -> PairText:
+    with chunks_of(lines_per_chunk):
+        return save_pairs(fresh() / "text", pairs)
 
 
 def cleaned(
     raw: Iterable[tuple[str, str]],
     rules: CleaningConfig,
     run: ParallelMap = in_this_process,
-    lines_per_chunk: int = LINES_PER_CHUNK,
+    lines_per_chunk: int = 2000,
 ) -> CleanedText:
-    text = on_disk(raw, lines_per_chunk)
-    return clean_text(text, rules, (Side(), Side()), run, fresh() / "pool", lines_per_chunk)
+    with chunks_of(lines_per_chunk):
+        return clean_text(on_disk(raw, lines_per_chunk), rules, (Side(), Side()), run, fresh() / "pool")
 
 
 def fetched(
@@ -66,4 +80,4 @@ def pairs_of(text: PairText) -> list[Pair]:
 
 
 def split(domains: list[DomainText], seed: int, remove_leaks: bool = True) -> list[DomainSplit]:
-    return split_domains(domains, seed, fresh(), remove_leaks)
+    return split_domains([replace(domain, seed=seed) for domain in domains], fresh(), remove_leaks)

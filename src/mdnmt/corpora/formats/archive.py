@@ -61,9 +61,7 @@ class Budget:
         """
         self.spent += count
         if self.spent > self.limit:
-            raise DataError(
-                f"{where}: unpacks to more than {self.limit} bytes; if that is expected, raise unpacked_bytes_max"
-            )
+            raise _too_much(where, self.limit)
 
 
 class Archive(Protocol):
@@ -75,11 +73,16 @@ class Archive(Protocol):
     def names(self) -> list[str]:
         """Return the names of all files inside, in the archive's order."""
 
-    def read(self, name: str) -> bytes:
-        """Return a member's bytes; DataError if it is missing, damaged or too large."""
-
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Yield a member's bytes in blocks; several members may be read in parallel. DataError as `read`."""
+        """Yield a member's bytes in blocks; several members may be read in parallel.
+
+        Raises:
+            DataError: it is missing, damaged or too large.
+        """
+
+    def read(self, name: str) -> bytes:
+        """Return a member's bytes; DataError as `blocks`."""
+        return b"".join(self.blocks(name))
 
 
 def check_name(name: str, where: str) -> None:
@@ -102,7 +105,7 @@ def blocks_within(handle: Readable, budget: Budget, where: str) -> Iterator[byte
         yield block
 
 
-class _Zip:
+class _Zip(Archive):
     def __init__(self, handle: IO[bytes], label: str, budget: Budget) -> None:
         self.label, self.budget = label, budget
         self._zip = zipfile.ZipFile(handle)
@@ -122,9 +125,6 @@ class _Zip:
 
     def names(self) -> list[str]:
         return list(self._members)
-
-    def read(self, name: str) -> bytes:
-        return b"".join(self.blocks(name))
 
     def blocks(self, name: str) -> Iterator[bytes]:
         if name not in self._members:
@@ -153,32 +153,26 @@ class _Bounded(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         if whence != io.SEEK_SET or offset > self._limit:
-            raise self._too_much()
+            raise _too_much(self._label, self._limit)
         return self._inner.seek(offset)
 
     def read(self, size: int = -1) -> bytes:
         room = self._limit - self._inner.tell()
         data = self._inner.read(room + 1 if size < 0 or size > room else size)
         if len(data) > room:
-            raise self._too_much()
+            raise _too_much(self._label, self._limit)
         return data
 
-    def _too_much(self) -> DataError:
-        limit = self._limit
-        return DataError(
-            f"{self._label}: unpacks to more than {limit} bytes; if that is expected, raise unpacked_bytes_max"
-        )
 
-
-class _Tar:
+class _Tar(Archive):
     def __init__(
         self, handle: IO[bytes], unpack: Unpack, reopen: Reopen, label: str, budget: Budget, *, links: bool = False
     ) -> None:
         self.label, self.budget = label, budget
         self._unpack, self._reopen = unpack, reopen
-        self._tar = tarfile.open(fileobj=_Bounded(unpack(handle), budget.left, label), mode="r:")  # noqa: SIM115
+        self._whole, self._is_read = unpack(handle), False
         self._members: dict[str, tarfile.TarInfo] = {}
-        for info in self._tar:
+        for info in tarfile.open(fileobj=_Bounded(self._whole, budget.left, label), mode="r:"):  # noqa: SIM115
             check_name(info.name, label)
             info.name = info.name.removeprefix("./")
             if links and (info.issym() or info.islnk()):
@@ -193,26 +187,15 @@ class _Tar:
     def names(self) -> list[str]:
         return list(self._members)
 
-    def read(self, name: str) -> bytes:
-        if name not in self._members:
-            raise missing(self.label, name)
-        try:
-            handle = self._tar.extractfile(self._members[name])
-            assert handle is not None  # only regular files are among the members
-            return b"".join(blocks_within(handle, self.budget, f"{self.label}:{name}"))
-        except _DAMAGED as error:
-            raise DataError(f"{self.label}:{name}: damaged or unreadable ({error}); fetch it again") from None
-
     def blocks(self, name: str) -> Iterator[bytes]:
         if name not in self._members:
             raise missing(self.label, name)
         info, where = self._members[name], f"{self.label}:{name}"
         if info.issparse():
             raise DataError(f"{where}: refused, a sparse file")
-        # A compressed stream only goes forward, so each member that is read in parallel needs its own stream.
         try:
-            with self._reopen() as packed:
-                handle, left = self._unpack(packed), info.size
+            with self._stream() as handle:
+                left = info.size
                 handle.seek(info.offset_data)
                 while left:
                     block = handle.read(min(left, BLOCK_BYTES))
@@ -223,6 +206,26 @@ class _Tar:
                     yield block
         except _DAMAGED as error:
             raise DataError(f"{where}: damaged or unreadable ({error}); fetch it again") from None
+
+    @contextmanager
+    def _stream(self) -> Iterator[IO[bytes] | gzip.GzipFile]:
+        """Yield the unpacked archive, opened again if another member is being read: a packed stream goes only forward.
+
+        Members that are read one after the other share a stream, which is then unpacked once.
+        """
+        if self._is_read:
+            with self._reopen() as packed:
+                yield self._unpack(packed)
+            return
+        self._is_read = True
+        try:
+            yield self._whole
+        finally:
+            self._is_read = False
+
+
+def _too_much(where: str, limit: int) -> DataError:
+    return DataError(f"{where}: unpacks to more than {limit} bytes; if that is expected, raise unpacked_bytes_max")
 
 
 def missing(label: str, name: str) -> DataError:

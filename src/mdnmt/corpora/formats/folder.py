@@ -28,7 +28,7 @@ _NO_TEXT = {
 _HEAD_BYTES = max(map(len, (*_MAGIC, *_NO_TEXT)))
 
 
-class Folder:
+class Folder(Archive):
     """A user's own folder; each compressed file may unpack to at most the budget's limit.
 
     `files` limits it to some files, which need not be in it yet.
@@ -44,10 +44,6 @@ class Folder:
         if self._files:
             return sorted(self._files)
         return sorted(entry.name for entry in self.path.iterdir() if entry.is_file()) if self.path.is_dir() else []
-
-    def read(self, name: str) -> bytes:
-        """Return the bytes of a file, decompressed; DataError as `blocks`."""
-        return b"".join(self.blocks(name))
 
     def blocks(self, name: str) -> Iterator[bytes]:
         """Yield the bytes of a file in blocks, decompressed if its first bytes are those of a packed file.

@@ -1,15 +1,15 @@
-"""Read gettext catalogues, as text (.po) and compiled (.mo): entries with context, flags and translations."""
+"""Read gettext catalogues, as text (.po) and compiled (.mo): messages with their flags and translations."""
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from mdnmt.errors import DataError
 
-_KEYWORD = re.compile(r'^(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d+)\])?)\s*(".*")$')
+_KEYWORD = re.compile(r'^(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*(".*")$')
 # Adjacent escaped bytes are UTF-8 text: `\303\251` is one character.
 _BYTES = r"(?:\\(?:x[0-9A-Fa-f]{1,2}|[0-3]?[0-7]{1,2}))+"
 _BYTE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|([0-7]+))")
@@ -17,17 +17,13 @@ _ESCAPE = re.compile(rf"({_BYTES})|\\(.)", re.DOTALL)
 _CHARACTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-@dataclass
-class PoEntry:
+class Message(NamedTuple):
     """One message; `msgstr` has one text, or one for each plural form."""
 
-    msgid: str = ""
-    msgctxt: str | None = None
-    msgid_plural: str | None = None
-    msgstr: dict[int, str] = field(default_factory=dict)
+    msgid: str
+    msgid_plural: str | None
+    msgstr: tuple[str, ...]
     fuzzy: bool = False
-    # Which fields were seen; the header is the entry whose msgid is empty.
-    seen: set[str] = field(default_factory=set)
 
 
 def _unquote(quoted: str, where: str) -> str:
@@ -46,8 +42,8 @@ def _unquote(quoted: str, where: str) -> str:
     return _ESCAPE.sub(character, quoted[1:-1])
 
 
-def read_po(lines: Iterable[str], where: str) -> Iterator[PoEntry]:
-    """Yield the entries of a catalogue in order; obsolete ones (`#~`) and the header are left out.
+def read_po(lines: Iterable[str], where: str) -> Iterator[Message]:
+    """Yield the messages of a catalogue in order; obsolete ones (`#~`) and the header are left out.
 
     Args:
         lines: the file's lines.
@@ -56,69 +52,48 @@ def read_po(lines: Iterable[str], where: str) -> Iterator[PoEntry]:
     Raises:
         DataError: a line is not a comment, a keyword with a string, or a string; the message names the line.
     """
-    entry, target = PoEntry(), ""
+    fields: dict[str, str] = {}  # keyword -> its text
+    keyword, fuzzy = "", False
     for number, raw in enumerate(lines, start=1):
         line, place = raw.strip(), f"{where}:{number}"
         if line.startswith("#~"):
             continue
+        is_translated = any(name.startswith("msgstr") for name in fields)
         if line.startswith("#") or not line:
-            if entry.msgstr:
-                yield from _finished(entry)
-                entry, target = PoEntry(), ""
+            if is_translated:
+                yield from _finished(fields, fuzzy)
+                fields, keyword, fuzzy = {}, "", False
             if line.startswith("#,"):
-                entry.fuzzy |= "fuzzy" in re.split(r"[,\s]+", line[2:])
+                fuzzy |= "fuzzy" in re.split(r"[,\s]+", line[2:])
             continue
-        if line.startswith('"'):
-            if not target:
-                raise DataError(f"{place}: a string without a keyword before it")
-            _append(entry, target, _unquote(line, place))
-            continue
-        match = _KEYWORD.match(line)
-        if not match:
-            raise DataError(f"{place}: {line[:40]!r} is not a line of a .po file")
-        target = match[1]
-        if entry.msgstr and not target.startswith("msgstr"):  # a new message without a blank line before it
-            yield from _finished(entry)
-            entry = PoEntry()
-        if target in entry.seen:
-            raise DataError(f"{place}: {target} occurs twice in one entry")
-        entry.seen.add(target)
-        _append(entry, target, _unquote(match[3], place))
-    yield from _finished(entry)
+        quoted = line
+        if not line.startswith('"'):
+            match = _KEYWORD.match(line)
+            if not match:
+                raise DataError(f"{place}: {line[:40]!r} is not a line of a .po file")
+            keyword, quoted = match[1], match[2]
+            if is_translated and not keyword.startswith("msgstr"):  # a new message without a blank line before it
+                yield from _finished(fields, fuzzy)
+                fields, fuzzy = {}, False
+            if keyword in fields:
+                raise DataError(f"{place}: {keyword} occurs twice in one entry")
+        elif not keyword:
+            raise DataError(f"{place}: a string without a keyword before it")
+        fields[keyword] = fields.get(keyword, "") + _unquote(quoted, place)
+    yield from _finished(fields, fuzzy)
 
 
-def _finished(entry: PoEntry) -> Iterator[PoEntry]:
-    if entry.msgid and entry.msgstr:
-        yield entry
-
-
-def _append(entry: PoEntry, target: str, text: str) -> None:
-    if target == "msgid":
-        entry.msgid += text
-    elif target == "msgctxt":
-        entry.msgctxt = (entry.msgctxt or "") + text
-    elif target == "msgid_plural":
-        entry.msgid_plural = (entry.msgid_plural or "") + text
-    else:
-        form = int(target[7:-1]) if "[" in target else 0
-        entry.msgstr[form] = entry.msgstr.get(form, "") + text
+def _finished(fields: Mapping[str, str], fuzzy: bool) -> Iterator[Message]:
+    texts = tuple(text for name, text in fields.items() if name.startswith("msgstr"))
+    if fields.get("msgid") and texts:  # the header is the entry whose msgid is empty
+        yield Message(fields["msgid"], fields.get("msgid_plural"), texts, fuzzy)
 
 
 _MAGIC = 0x950412DE
 _HEADER = 20  # magic, revision, number of messages, offsets of the two tables
 
 
-@dataclass(frozen=True)
-class MoEntry:
-    """One message; `msgstr` has one text, or one for each plural form."""
-
-    msgid: str
-    msgctxt: str | None
-    msgid_plural: str | None
-    msgstr: tuple[str, ...]
-
-
-def read_mo(data: bytes, where: str) -> Iterator[MoEntry]:
+def read_mo(data: bytes, where: str) -> Iterator[Message]:
     """Yield the messages of a catalogue in its order, without the header.
 
     Args:
@@ -148,9 +123,8 @@ def read_mo(data: bytes, where: str) -> Iterator[MoEntry]:
             raise DataError(f"{where}: its messages are longer than the file itself")
         if not msgid:
             continue
-        context, mark, message = msgid.rpartition("\x04")
-        singular, zero, plural = message.partition("\0")
-        yield MoEntry(singular, context if mark else None, plural if zero else None, tuple(msgstr.split("\0")))
+        singular, zero, plural = msgid.rpartition("\x04")[2].partition("\0")  # without its context
+        yield Message(singular, plural if zero else None, tuple(msgstr.split("\0")))
 
 
 def _text(data: bytes, order: str, place: int, where: str) -> str:

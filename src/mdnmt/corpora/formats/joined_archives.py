@@ -10,7 +10,7 @@ from mdnmt.corpora.formats.archive import Archive, Budget, blocks_within, open_a
 from mdnmt.errors import DataError
 
 
-class JoinedArchives:
+class JoinedArchives(Archive):
     """Archives side by side, in the order in which they were given."""
 
     def __init__(self, archives: Sequence[Archive], budget: Budget) -> None:
@@ -24,15 +24,8 @@ class JoinedArchives:
         """Return the names of all files in all archives."""
         return [f"{label}/{name}" for label, archive in self._archives.items() for name in archive.names()]
 
-    def read(self, name: str) -> bytes:
-        """Return a member's bytes; DataError if it is missing, damaged or too large."""
-        archive, member = self._find(name)
-        data = archive.read(member)
-        self.budget.spend(len(data), f"{archive.label}:{member}")
-        return data
-
     def blocks(self, name: str) -> Iterator[bytes]:
-        """Yield a member's bytes in blocks; DataError as `read`."""
+        """Yield a member's bytes in blocks; DataError if it is missing, damaged or too large."""
         archive, member = self._find(name)
         for block in archive.blocks(member):
             self.budget.spend(len(block), f"{archive.label}:{member}")
@@ -61,7 +54,7 @@ def _open(path: Path, unpacked_bytes_max: int) -> AbstractContextManager[Archive
     return open_archive(path, unpacked_bytes_max) if path.suffix else nullcontext(_Text(path, unpacked_bytes_max))
 
 
-class _Text:
+class _Text(Archive):
     """A text file, seen as an archive with one member of the same name."""
 
     def __init__(self, path: Path, unpacked_bytes_max: int) -> None:
@@ -70,9 +63,6 @@ class _Text:
 
     def names(self) -> list[str]:
         return [self.label]
-
-    def read(self, name: str) -> bytes:
-        return b"".join(self.blocks(name))
 
     def blocks(self, name: str) -> Iterator[bytes]:
         if name != self.label:

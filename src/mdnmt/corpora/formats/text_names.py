@@ -39,19 +39,11 @@ _OTHER_FORMATS = {
 }
 
 
-def is_other_format(name: str) -> bool:
-    """Say whether a file may hold text in a format that is not read as it is."""
-    is_text = stem_and_language(name) is not None
-    return (
-        not is_text
-        and name.lower().rpartition(".")[2] in _OTHER_FORMATS
-        and not name.lower().startswith(("readme", "licen"))
-    )
-
-
-def not_read(name: str) -> str:
-    """Return what to do with a file for which `is_other_format`."""
-    return _OTHER_FORMATS[name.lower().rpartition(".")[2]]
+def not_read(name: str) -> str | None:
+    """Return what to do with a file that may hold text in a format that is not read as it is; None for other files."""
+    if stem_and_language(name) is not None or name.lower().startswith(("readme", "licen")):
+        return None
+    return _OTHER_FORMATS.get(name.lower().rpartition(".")[2])
 
 
 def unpacked_name(name: str) -> str:

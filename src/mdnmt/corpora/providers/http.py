@@ -17,13 +17,13 @@ import re
 import socket
 import ssl
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import monotonic, sleep
 from typing import IO, Any, TextIO
 
 from tqdm import tqdm
@@ -62,7 +62,7 @@ class ProgressLines:
         begins: int,
         total: int | None,
         out: TextIO,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._name, self._total, self._out, self._clock = name, total, out, clock
         self._bytes = self._last_bytes = begins
@@ -123,15 +123,7 @@ class _RemoteFile:
     validator: str | None  # for If-Range
 
 
-def download(
-    source: WebFile,
-    wanted: FileSpec,
-    folder: Path,
-    *,
-    bytes_max: int,
-    sleep: Callable[[float], None] = time.sleep,
-    timeout_s: float = TIMEOUT_S,
-) -> str:
+def download(source: WebFile, wanted: FileSpec, folder: Path, *, bytes_max: int) -> str:
     """Download the file into `folder` and return the address that it came from.
 
     Args:
@@ -139,8 +131,6 @@ def download(
         wanted: what is known of it.
         folder: where the complete and verified file is saved.
         bytes_max: a larger file is refused.
-        sleep: waits for a number of seconds.
-        timeout_s: seconds without data before the server is asked again.
 
     Raises:
         FetchError: no address has it; the message has the reason of each.
@@ -148,9 +138,8 @@ def download(
     folder.mkdir(parents=True, exist_ok=True)
     reasons = []
     for url in source.urls:
-        transfer = _Transfer(url, source, wanted, folder, bytes_max, timeout_s)
         try:
-            transfer.run(sleep)
+            _Transfer(url, source, wanted, folder, bytes_max).run()
         except (_NotAvailable, _Pointer) as error:
             reasons.append(f"{url}: {error}")
             if isinstance(error, _Pointer) and wanted.sha256 is None:
@@ -166,16 +155,13 @@ def download(
 class _Transfer:
     """The attempts to get the file from one address."""
 
-    def __init__(
-        self, url: str, source: WebFile, wanted: FileSpec, folder: Path, bytes_max: int, timeout_s: float
-    ) -> None:
-        self._url, self._source, self._wanted = url, source, wanted
-        self._bytes_max, self._timeout_s = bytes_max, timeout_s
+    def __init__(self, url: str, source: WebFile, wanted: FileSpec, folder: Path, bytes_max: int) -> None:
+        self._url, self._source, self._wanted, self._bytes_max = url, source, wanted, bytes_max
         self._path = folder / source.file
         self._part, self._state = folder / f"{source.file}.part", folder / f"{source.file}.part.json"
         self._is_checked = wanted.sha256 is not None or source.md5 is not None
 
-    def run(self, sleep: Callable[[float], None]) -> None:
+    def run(self) -> None:
         """Download the file; after a failure, try again where the last attempt stopped."""
         farthest, failures = 0, 0
         while True:
@@ -232,7 +218,7 @@ class _Transfer:
                 headers["If-Range"] = whole.validator
         request = urllib.request.Request(self._url, headers=headers)
         try:
-            return _OPENER.open(request, timeout=self._timeout_s)
+            return _OPENER.open(request, timeout=TIMEOUT_S)
         except urllib.error.HTTPError as error:
             error.close()
             if error.code == 416:

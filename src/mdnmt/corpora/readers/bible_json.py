@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from mdnmt.config.corpus_reader import BibleJsonReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_json
 from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.errors import DataError
-
-REQUIRED: tuple[str, ...] = ()  # the options name the members
 
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: BibleJsonReader) -> Iterator[tuple[str, str]]:
@@ -29,10 +26,7 @@ def _chapters(archive: Archive, lang: str, options: BibleJsonReader) -> Chapters
     if name is None:
         raise DataError(f"{archive.label}: the reader's `members` name no file for {lang!r}")
     where = f"{archive.label}:{name}"
-    try:
-        books = json.loads(read_whole(archive, name).decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: not JSON ({error})") from None
+    books = read_json(archive, name)
     if not isinstance(books, list):
         raise DataError(f"{where}: expected a list of books")
     return {

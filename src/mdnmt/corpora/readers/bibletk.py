@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import BibletkReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole, some_members
 from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.corpora.readers import zefania
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _FILE = "bibletk/hb5.txt"
 _VERSE = re.compile(r"^([1-3]?[A-Z][a-z]*) (\d{1,3}):(\d{1,3}) (.*)$")
 
@@ -34,9 +33,8 @@ def _chinese(archive: Archive) -> Chapters:
     """Return the verses; books are not numbered, but come in the usual order."""
     from opencc import OpenCC
 
-    name = next((name for name in archive.names() if name == _FILE or name.endswith(f"/{_FILE}")), None)
-    if name is None:
-        raise DataError(f"{archive.label}: has no member {_FILE}; this is not the corpus that was expected")
+    shown = f"member {_FILE}; this is not the corpus that was expected"
+    name = some_members(archive, rf"(?:^|/){re.escape(_FILE)}$", shown)[0]
     simplified = OpenCC("t2s")
     books: dict[str, int] = {}
     found: Chapters = {}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from mdnmt.config.corpus_reader import DdtpReader
 from mdnmt.corpora.formats.archive import Archive
+from mdnmt.corpora.formats.archive_members import some_members
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the files' names contain the release and the mirror
 _FIELD = re.compile(r"^([A-Za-z0-9][A-Za-z0-9_-]*):(?: (.*))?$")
 
 
@@ -36,12 +37,9 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: DdtpRead
 
 def _descriptions(archive: Archive, lang: str) -> Iterator[tuple[str, str]]:
     """Yield the checksum of the English text, which is the key, and the description, one paragraph per line."""
-    pattern = re.compile(rf"(?:^|[/_])Translation-{re.escape(lang)}$")
-    name = next((name for name in archive.names() if pattern.search(name)), None)
-    if name is None:
-        raise DataError(f"{archive.label}: has no file Translation-{lang}")
+    name = some_members(archive, rf"(?:^|[/_])Translation-{re.escape(lang)}$", f"file Translation-{lang}")[0]
     key, paragraphs, inside = "", [""], False
-    for number, raw in enumerate(lines(archive, name), start=1):
+    for number, raw in enumerate(chain(lines(archive, name), [""]), start=1):  # an empty line ends an entry
         line = raw.rstrip()
         if not line:
             if key and paragraphs[0]:
@@ -63,5 +61,3 @@ def _descriptions(archive: Archive, lang: str) -> Iterator[tuple[str, str]]:
                 key = match[2] or ""
             elif inside:
                 paragraphs = [match[2] or "", ""]  # the short description is a paragraph of its own
-    if key and paragraphs[0]:
-        yield key, "\n".join(paragraphs)

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import GettextMoReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole, some_members
 from mdnmt.corpora.formats.gettext import read_mo
 from mdnmt.corpora.formats.interface_text import count_tokens, without_accelerator, without_colours, without_tags
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # catalogues are named after their programs: see `read`
 _FOLDERS = {"zh": "zh_CN"}
 _PREFIX = re.compile(r"^[^\^\n]{1,80}\^")
 
@@ -26,11 +25,8 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: GettextM
     if "en" not in (source_lang, target_lang):
         raise DataError(f"{archive.label}: read with English on one side, not {source_lang}-{target_lang}")
     other = target_lang if source_lang == "en" else source_lang
-    pattern = re.compile(rf"(?:^|/)locale/{_FOLDERS.get(other, other)}/LC_MESSAGES/[^/]+\.mo$")
-    names = [name for name in archive.names() if pattern.search(name)]
-    if not names:
-        raise DataError(f"{archive.label}: has no member locale/{_FOLDERS.get(other, other)}/LC_MESSAGES/*.mo")
-    for name in names:
+    folder = f"locale/{_FOLDERS.get(other, other)}/LC_MESSAGES"
+    for name in some_members(archive, rf"(?:^|/){folder}/[^/]+\.mo$", f"member {folder}/*.mo"):
         for entry in read_mo(read_whole(archive, name), f"{archive.label}:{name}"):
             messages = [(entry.msgid, entry.msgstr[0])]
             if entry.msgid_plural is not None and len(entry.msgstr) > 1:  # a single form would repeat the pair

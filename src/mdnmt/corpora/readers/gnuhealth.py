@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import GnuhealthReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.gettext import PoEntry, read_po
+from mdnmt.corpora.formats.archive_members import some_members
+from mdnmt.corpora.formats.gettext import Message, read_po
 from mdnmt.corpora.formats.lines import lines
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the name of the module is different in each wheel: see `_members`
 _FILES = {"zh": "zh_CN"}
 _CODE_RANGE = re.compile(r"(?<!\s)\s*+[(\[][A-Z]\d{2}(?:\.\d+)?(?:\s*[-\u2013]\s*[A-Z]\d{2}(?:\.\d+)?)?[)\]]")
 
@@ -25,24 +25,18 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: Gnuhealt
     if "en" not in (source_lang, target_lang):
         raise DataError(f"{archive.label}: read with English on one side, not {source_lang}-{target_lang}")
     other = target_lang if source_lang == "en" else source_lang
-    for name in _members(archive, other):
+    file = f"locale/{_FILES.get(other, other)}.po"
+    shown = f"member trytond/modules/*/{file}"
+    for name in some_members(archive, rf"(?:^|/)trytond/modules/[^/]+/{re.escape(file)}$", shown):
         for entry in read_po(lines(archive, name), f"{archive.label}:{name}"):
             if _usable(entry):
                 pair = (_CODE_RANGE.sub("", entry.msgid), _CODE_RANGE.sub("", entry.msgstr[0]))
                 yield pair if source_lang == "en" else (pair[1], pair[0])
 
 
-def _usable(entry: PoEntry) -> bool:
-    text = entry.msgstr.get(0)
+def _usable(entry: Message) -> bool:
+    text = entry.msgstr[0]
     if entry.fuzzy or entry.msgid_plural is not None or not text:
         return False
     # "noyade | local industriel" for "Industrial area": this translation also contains the name of the parent entry.
     return text.count("|") == entry.msgid.count("|")
-
-
-def _members(archive: Archive, lang: str) -> list[str]:
-    pattern = re.compile(rf"(?:^|/)trytond/modules/[^/]+/locale/{_FILES.get(lang, lang)}\.po$")
-    found = [name for name in archive.names() if pattern.search(name)]
-    if not found:
-        raise DataError(f"{archive.label}: has no member trytond/modules/*/locale/{_FILES.get(lang, lang)}.po")
-    return found

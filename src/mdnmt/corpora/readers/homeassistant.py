@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from mdnmt.config.corpus_reader import HomeassistantReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_json
 from mdnmt.corpora.formats.interface_text import count_tokens, without_links, without_tags
 from mdnmt.errors import DataError
 
@@ -36,8 +35,8 @@ def read(
         if other not in names:
             continue
         found = True
-        target = dict(_texts(_json(archive, other)))
-        for key, text in _texts(_json(archive, name)):
+        target = dict(_texts(read_json(archive, other)))
+        for key, text in _texts(read_json(archive, name)):
             if key in target:
                 pair = _plain(text), _plain(target[key])
                 if count_tokens(pair[english]) >= options.min_tokens:
@@ -57,10 +56,3 @@ def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(inner, f"{key}/{name}")
     elif isinstance(value, str) and not value.startswith("[%key:"):
         yield key, value
-
-
-def _json(archive: Archive, name: str) -> Any:
-    try:
-        return json.loads(read_whole(archive, name))
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{archive.label}:{name}: not JSON ({error})") from None

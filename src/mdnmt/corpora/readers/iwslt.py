@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 
 from mdnmt.config.corpus_reader import IwsltReader
 from mdnmt.corpora.formats.archive import Archive
@@ -16,8 +17,6 @@ from mdnmt.corpora.formats.archive_members import one_member, pair_pattern
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.corpora.formats.xml_text import Event, events
 from mdnmt.errors import DataError
-
-REQUIRED: tuple[str, ...] = ()  # the names depend on the languages
 
 _TITLES = ("title", "description")
 # A `&` that begins no entity, and what may be the beginning of one at the end of a block.
@@ -43,10 +42,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: IwsltRea
     ]
     source, target = (_text_lines(archive, name, options) for name in names)
     where = [place(archive, name) for name in names]
-    while True:
-        one, other = next(source, None), next(target, None)
-        if one is None and other is None:
-            return
+    for one, other in zip_longest(source, target):
         if one is None or other is None:
             number, longer = (one[0], where[0]) if one else (other[0] if other else 0, where[1])
             raise DataError(
@@ -106,10 +102,7 @@ def _set(archive: Archive, name: str, source_lang: str, target_lang: str) -> Ite
     source, target = (_segments(archive, member) for member in members)
     where = [place(archive, member) for member in members]
     count = 0
-    while True:
-        one, other = next(source, None), next(target, None)
-        if one is None and other is None:
-            break
+    for one, other in zip_longest(source, target):
         left, right = (event.attributes.get("id") if event else None for event in (one, other))
         if one is None or other is None or left != right:
             lines_at = (f"{at}:{event.line if event else 'end'}" for at, event in zip(where, (one, other), strict=True))

@@ -8,11 +8,10 @@ from html.parser import HTMLParser
 
 from mdnmt.config.corpus_reader import LibreofficeHelpReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_text
 from mdnmt.corpora.formats.interface_text import count_tokens
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _FOLDERS = {"en": "en-US", "zh": "zh-CN"}
 _BLOCKS = {"p", "h1", "h2", "h3", "h4", "h5", "h6"}
 _VOID = {"img", "br", "input", "meta", "link", "hr", "col", "source"}
@@ -58,11 +57,7 @@ def _pages(archive: Archive, lang: str) -> dict[str, str]:
 
 
 def _elements(archive: Archive, name: str) -> list[Element]:
-    try:
-        text = read_whole(archive, name).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{archive.label}:{name}: byte {error.start} is not UTF-8") from None
-    page = _Page()
+    page, text = _Page(), read_text(archive, name)
     try:
         page.feed(text)
         page.close()

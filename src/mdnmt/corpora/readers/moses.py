@@ -11,8 +11,6 @@ from mdnmt.corpora.formats.archive_members import one_member, pair_pattern
 from mdnmt.corpora.formats.joined_archives import JoinedArchives
 from mdnmt.corpora.formats.lines import side_by_side
 
-REQUIRED: tuple[str, ...] = ()  # the names depend on the corpus and the languages
-
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: MosesReader) -> Iterator[tuple[str, str]]:
     """Yield the lines of both sides in step, unchanged, including blank ones; one corpus after the other.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mdnmt.config.corpus_reader import NaceReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_text
 from mdnmt.errors import DataError
 
 _FOLDER = "odoo/addons/l10n_eu_nace/examples/"
@@ -31,11 +31,7 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: NaceRead
         raise DataError(f"{archive.label}: NACE is read with English on one side, not {source_lang}-{target_lang}")
     other = target_lang if source_lang == "en" else source_lang
     name = f"{_FOLDER}NACE_REV2_{other}.csv"
-    try:
-        text = read_whole(archive, name).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{archive.label}:{name}: byte {error.start} is not UTF-8") from None
-    rows = _rows(text, f"{archive.label}:{name}")
+    rows = _rows(read_text(archive, name), f"{archive.label}:{name}")
     if next(rows, [])[:3] != ["Level", "Code", "Description"]:
         raise DataError(f"{archive.label}:{name}:1: expected the columns Level,Code,Description")
     for row in rows:

@@ -11,8 +11,6 @@ from mdnmt.corpora.formats.archive_members import one_member
 from mdnmt.corpora.formats.lines import side_by_side
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the options name the members
-
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: ParallelReader) -> Iterator[tuple[str, str]]:
     """Yield the lines of both members in step, unchanged, including blank ones.

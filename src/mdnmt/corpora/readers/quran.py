@@ -9,10 +9,9 @@ from typing import Any
 
 from mdnmt.config.corpus_reader import QuranReader
 from mdnmt.corpora.formats.archive import Archive
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_whole, some_members
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # the packages have different members
 _NUMBER = re.compile(r"^\s*(?:\(\d{1,3}\)|\d{1,3}\.)\s*")  # "(2) " and "2. "
 _FOOTNOTE = re.compile(r"\[\d{1,4}\]")
 _BRACKETS = re.compile(r"[\[\]]")  # around words that the translator supplied
@@ -35,10 +34,8 @@ def read(archive: Archive, source_lang: str, target_lang: str, options: QuranRea
 def _verses(archive: Archive, package: str | None, lang: str) -> dict[Verse, str]:
     if package is None:
         raise DataError(f"{archive.label}: the reader's `packages` name none for {lang!r}")
-    pattern = re.compile(rf"^{re.escape(package)}-[^/]*/package/data\.js$")
-    name = next((name for name in archive.names() if pattern.match(name)), None)
-    if name is None:
-        raise DataError(f"{archive.label}: has no member {package}-*/package/data.js")
+    pattern = rf"^{re.escape(package)}-[^/]*/package/data\.js$"
+    name = some_members(archive, pattern, f"member {package}-*/package/data.js")[0]
     where = name.replace("/", ":", 1)
     rows = _array(read_whole(archive, name), where)
     verses = {}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from mdnmt.config.corpus_reader import StatcanReader
 from mdnmt.corpora.formats.archive import Archive, open_nested
-from mdnmt.corpora.formats.archive_members import read_whole
+from mdnmt.corpora.formats.archive_members import read_json
 from mdnmt.corpora.formats.interface_text import count_tokens
 from mdnmt.corpora.formats.json_entries import entries
 from mdnmt.errors import DataError
@@ -85,7 +83,7 @@ def _labels(archive: Archive, source: str, target: str, min_tokens: int) -> Iter
     for name in members.names():
         if not re.fullmatch(r"\d+\.json", name.rpartition("/")[2]):  # pids.json is a list of the others
             continue
-        for dimension in _json(members, name):
+        for dimension in read_json(members, name):
             for member in dimension["member"]:
                 pair = (
                     _CODE.sub("", member[f"memberName{source}"] or ""),
@@ -96,10 +94,3 @@ def _labels(archive: Archive, source: str, target: str, min_tokens: int) -> Iter
                 if (digest := _digest(pair)) not in seen and count_tokens(english) >= min_tokens:
                     seen.add(digest)
                     yield pair
-
-
-def _json(archive: Archive, name: str) -> Any:
-    try:
-        return json.loads(read_whole(archive, name))
-    except ValueError as error:
-        raise DataError(f"{archive.label}:{name}: not JSON ({error})") from None

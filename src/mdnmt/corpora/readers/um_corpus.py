@@ -11,8 +11,6 @@ from mdnmt.corpora.formats.archive_members import one_member
 from mdnmt.corpora.formats.lines import lines, place
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # none has a fixed path: the folder above `data` may have any name
-
 # The word stem by which the English header of a test section names its domain.
 _STEMS = {
     "Education": "educat",

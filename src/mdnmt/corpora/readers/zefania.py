@@ -12,8 +12,6 @@ from mdnmt.corpora.formats.verses import Chapters, join
 from mdnmt.corpora.formats.xml_text import Event, events
 from mdnmt.errors import DataError
 
-REQUIRED: tuple[str, ...] = ()  # files are named by each language's abbreviations of the books
-
 
 def read(archive: Archive, source_lang: str, target_lang: str, options: ZefaniaReader) -> Iterator[tuple[str, str]]:
     """Yield verses by book, chapter and number; chapters with different verse numbers are left out.

@@ -12,7 +12,6 @@ from mdnmt.config.task import RESERVED
 from mdnmt.corpora.formats.folder import Folder, packed_name
 from mdnmt.corpora.formats.lines import unix_line_ends
 from mdnmt.corpora.formats.text_names import (
-    is_other_format,
     not_read,
     stem_and_language,
     stems,
@@ -115,8 +114,8 @@ def _texts(folder: Path) -> list[str]:
 def _other_formats(folder: Path) -> str:
     """Return what to do with a file of another format in a folder or one below it; empty if there is none."""
     for path in (*sorted(folder.iterdir()), *sorted(folder.glob("*/*"))):
-        if path.is_file() and path.name[0] != "." and is_other_format(path.name):
-            return f"; {path}: {not_read(path.name)}"
+        if path.is_file() and path.name[0] != "." and (advice := not_read(path.name)):
+            return f"; {path}: {advice}"
     return ""
 
 

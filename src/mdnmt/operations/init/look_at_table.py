@@ -10,7 +10,7 @@ from typing import Literal
 from mdnmt.config.corpus_reader import TmxReader, TsvReader, XliffReader
 from mdnmt.corpora.formats.folder import Folder, packed_name
 from mdnmt.corpora.formats.text_names import unpacked_name
-from mdnmt.corpora.readers import folder_reader
+from mdnmt.corpora.readers import reader
 from mdnmt.errors import DataError
 from mdnmt.languages import code_of_name, language
 
@@ -60,9 +60,7 @@ def look_at_table(folder: Path, name: str, languages: Sequence[str]) -> tuple[in
 
 
 def _count(archive: Folder, options: TsvReader | TmxReader | XliffReader, languages: Sequence[str]) -> int:
-    found = folder_reader(options.name)
-    assert found is not None  # the three read folders
-    return sum(1 for _ in found.read(archive, languages[0], languages[1], options))
+    return sum(1 for _ in reader(options.name).read(archive, languages[0], languages[1], options))
 
 
 def _ways(head: str, languages: Sequence[str]) -> list[TsvReader]:

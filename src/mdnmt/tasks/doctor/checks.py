@@ -25,6 +25,7 @@ from mdnmt.tasks.doctor.user_text import Line, SplitText
 from mdnmt.tasks.doctor.wrong_language import suspect
 from mdnmt.tasks.text.clean import Pair, Side, Sides, make_pair, why_dropped
 from mdnmt.tasks.text.normalisation import Normaliser
+from mdnmt.tasks.text.pair_text import SIDES
 from mdnmt.tasks.text.tokenise import splits_spaceless
 
 # Shares of the lines above which a note becomes a warning, or (_SWAPPED) above which the sides seem exchanged.
@@ -33,7 +34,6 @@ _DROPPED = 0.2
 _DUPLICATES = 0.1
 _SWAPPED = 0.5
 Digests = np.ndarray[Any, np.dtype[np.uint64]]
-_SIDES = ("source", "target")
 
 
 @dataclass
@@ -123,7 +123,7 @@ def _check_text(
     rules = domain.cleaning or task.cleaning
     sides = tuple(Side(lang, task.segmentation.tokenizer_of(lang)) for lang in (task.source_lang, task.target_lang))
     found, seen, shifts = Findings(), _Seen(text), ShiftFinder()
-    check = _LineCheck(found, rules, (sides[0], sides[1]), cleaned, Counter())
+    check = _LineCheck(found, rules, (sides[0], sides[1]), cleaned)
     try:
         for line in text.lines(found):
             pair, is_kept = check.look(line)
@@ -146,7 +146,7 @@ class _LineCheck:
     rules: CleaningConfig
     sides: Sides
     cleaned: bool  # False for the corpora's own held-out text
-    languages: Counter[tuple[int, str]]
+    languages: Counter[tuple[int, str]] = field(default_factory=Counter)
     odd: set[str] = field(default_factory=set)
     lines: int = 0
 
@@ -155,7 +155,7 @@ class _LineCheck:
         pair = make_pair(line.source, line.target, Normaliser.from_config(self.rules), self.sides)
         reason = why_dropped(pair, self.rules, self.sides)
         if reason == "empty":
-            blank = _SIDES[0] if not pair.source else _SIDES[1]
+            blank = SIDES[0] if not pair.source else SIDES[1]
             both = not pair.source and not pair.target
             self._note("both sides are empty" if both else f"the {blank} is empty", line)
         elif reason is not None:
@@ -165,7 +165,7 @@ class _LineCheck:
         self.lines += 1
         raw = (line.source, line.target)
         for index, (text, side) in enumerate(zip((pair.source, pair.target), self.sides, strict=True)):
-            for oddity in oddities(_SIDES[index], raw[index], text, language(side.lang).base):
+            for oddity in oddities(SIDES[index], raw[index], text, language(side.lang).base):
                 is_long = oddity.remedy == LONG
                 if is_long and self.cleaned and reason == "too many characters":
                     continue  # the option that would be advised is set
@@ -173,7 +173,7 @@ class _LineCheck:
             suspected = suspect(text, side.lang)
             if suspected is not None:
                 self.languages[index, suspected] += 1
-                self._note(f"the {_SIDES[index]} seems to be {suspected}, not {language(side.lang).name}", line)
+                self._note(f"the {SIDES[index]} seems to be {suspected}, not {language(side.lang).name}", line)
         return pair, reason is None
 
     def _add(self, oddity: Oddity, line: Line) -> None:

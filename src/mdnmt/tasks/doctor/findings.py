@@ -54,10 +54,6 @@ class Findings:
         finding = self._found[what]
         finding.level, finding.remedy = level, remedy
 
-    def count(self, what: str) -> int:
-        """Return how often a finding was added."""
-        return self._found[what].count if what in self._found else 0
-
     def __iter__(self) -> Iterator[Finding]:
         """Yield the findings, the worst first."""
         return iter(sorted(self._found.values(), key=lambda finding: LEVELS.index(finding.level)))

@@ -20,9 +20,9 @@ from mdnmt.corpora.formats.archive import Archive
 from mdnmt.corpora.formats.folder import Folder
 from mdnmt.corpora.formats.joined_archives import open_files
 from mdnmt.corpora.formats.lines import LINE_BYTES_MAX, unix_line_ends
-from mdnmt.corpora.readers import HELD_OUT, folder_reader, read_held_out, reader
+from mdnmt.corpora.readers import HELD_OUT, reader
 from mdnmt.corpora.task_corpora import check_own, corpora_of
-from mdnmt.errors import ConfigError, DataError
+from mdnmt.errors import ConfigError
 from mdnmt.languages import language
 from mdnmt.tasks.doctor.encoding import find_encoding, what_is_wrong, wide_advice
 from mdnmt.tasks.doctor.findings import Findings
@@ -221,13 +221,10 @@ def _local(corpus: CorpusConfig, source: LocalSource, task: TaskConfig) -> dict[
     """Return the splits of a user's folder; line-aligned files are read even if they have errors."""
     folder = Path(source.folder).expanduser()
     archive = Folder(folder, corpus.unpacked_bound)
-    found = folder_reader(corpus.reader.name)
-    if found is None:
-        raise DataError(f"{folder}: the reader {corpus.reader.name!r} reads archives, not folders")
     languages = (task.source_lang, task.target_lang)
     texts: dict[str, list[SplitText]] = {}
     for split in ("train", *HELD_OUT):
-        files = found.split_files(archive, split, languages, corpus.reader)
+        files = reader(corpus.reader.name).split_files(archive, split, languages, corpus.reader)
         if not files:
             continue
         if corpus.reader.name in ("plain", "files"):
@@ -258,7 +255,7 @@ def _fetched(
         "train": [Segments(name, partial(_read, options, archive, "train", *languages))]
     }
     for split in HELD_OUT:
-        if read_held_out(options.name, archive, split, *languages, options) is not None:
+        if reader(options.name).held_out(archive, split, *languages, options) is not None:
             texts[split] = [Segments(f"{name}, {split}", partial(_read, options, archive, split, *languages))]
     return texts
 
@@ -267,4 +264,4 @@ def _read(options: Any, archive: Archive, split: str, source: str, target: str) 
     if split == "train":
         yield from reader(options.name).read(archive, source, target, options)
     else:
-        yield from read_held_out(options.name, archive, split, source, target, options) or ()
+        yield from reader(options.name).held_out(archive, split, source, target, options) or ()

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdnmt.fsio import atomic_open
-from mdnmt.tasks.segmentation.token_encoder import Encoder, encoding_table
-from mdnmt.tasks.segmentation.tokenised_text import Tokenised
-from mdnmt.tasks.text.pair_text import SIDES, ChunkSelection
+from mdnmt.tasks.segmentation.token_encoder import Encoder, word_table
+from mdnmt.tasks.text.pair_text import SIDES, ChunkSelection, Tokenised
 from mdnmt.tasks.workers import ParallelMap
 
 _NPY: Any = np.lib.format  # has no types
@@ -115,8 +114,8 @@ def _encode_part(job: tuple[ChunkSelection, tuple[Path, Path]]) -> list[_Encoded
     part, folders = job
     encoded = []
     for folder, lines in zip(folders, part.sides(), strict=True):
-        table = encoding_table(folder)
-        words = table.words(lines)
+        table = word_table(folder)
+        words = table.indices(lines)
         counts = np.bincount(words[words != table.end])
         found = np.flatnonzero(counts)
         encoded.append((table.pieces(words), table.line_lengths(words), found, counts[found]))

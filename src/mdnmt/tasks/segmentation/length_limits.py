@@ -10,12 +10,11 @@ import numpy as np
 
 from mdnmt.config.cleaning import CleaningConfig
 from mdnmt.errors import DataError
-from mdnmt.tasks.segmentation.token_encoder import Encoder, encoding_table
-from mdnmt.tasks.segmentation.tokenised_text import Tokenised
+from mdnmt.tasks.segmentation.token_encoder import Encoder, word_table
 from mdnmt.tasks.splits.split import DomainSplit
 from mdnmt.tasks.task_spec import TaskSpec
 from mdnmt.tasks.text.clean import why_length
-from mdnmt.tasks.text.pair_text import ChunkSelection, LineMask
+from mdnmt.tasks.text.pair_text import ChunkSelection, LineMask, Tokenised
 from mdnmt.tasks.workers import ParallelMap
 
 
@@ -72,8 +71,8 @@ def _within(job: tuple[ChunkSelection, tuple[Path, Path], CleaningConfig]) -> tu
     part, folders, rules = job
     lengths = []
     for folder, lines in zip(folders, part.sides(), strict=True):
-        table = encoding_table(folder)
-        lengths.append((table.line_lengths(table.words(lines)) - 1).tolist())  # without </s>
+        table = word_table(folder)
+        lengths.append((table.line_lengths(table.indices(lines)) - 1).tolist())  # without </s>
     reasons = [_why(pair, rules) for pair in zip(*lengths, strict=True)]
     kept = np.array([reason is None for reason in reasons], dtype=np.bool_)
     return kept, Counter(reason for reason in reasons if reason is not None)

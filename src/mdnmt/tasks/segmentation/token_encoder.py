@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,40 @@ class WordTable:
         ids = np.fromiter((number for row in numbers for number in row), dtype=np.int32, count=int(offsets[-1]))
         return cls([*words, END], ids, offsets)
 
-    @property
+    @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """Return how many pieces each word has."""
+        """How many pieces each word has."""
         return np.diff(self.offsets)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
+
+    @property
+    def end(self) -> int:
+        """Return the index of the end of a line."""
+        return len(self.words) - 1
+
+    def indices(self, lines: Sequence[str]) -> NDArray[np.int64]:
+        """Return the indices of the words of tokenised lines, each line followed by `end`."""
+        if not lines:
+            return np.zeros(0, dtype=np.int64)
+        find = self._index.__getitem__
+        return np.array([*map(find, f" {END} ".join([*lines, ""]).split(" ")[:-1])], dtype=np.int64)
+
+    def pieces(self, words: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the token ids of words, given by their indices, end to end."""
+        lengths = self.lengths[words]
+        ends = np.cumsum(lengths)
+        total = int(ends[-1]) if len(ends) else 0
+        places = np.repeat(self.offsets[words] - (ends - lengths), lengths) + np.arange(total)
+        return np.asarray(self.ids[places], dtype=np.int32)
+
+    def line_lengths(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many pieces each line has, </s> included."""
+        ends = np.cumsum(self.lengths[words])[words == self.end]
+        lengths: NDArray[np.int64] = np.diff(ends, prepend=0)
+        return lengths
 
     def unknown(self) -> NDArray[np.bool_]:
         """Return, for each word, whether it has a piece that is <unk>."""
@@ -72,61 +102,15 @@ class WordTable:
         np.save(folder / "offsets.npy", self.offsets, allow_pickle=False)
 
 
-class EncodingTable:
-    """A saved table, with an index of its words."""
-
-    def __init__(self, folder: Path) -> None:
-        table = WordTable.load(folder)
-        self._index = {word: number for number, word in enumerate(table.words)}
-        self._ids, self._starts, self._lengths = table.ids, table.offsets, table.lengths
-        self.end = len(table.words) - 1
-
-    def words(self, lines: Sequence[str]) -> NDArray[np.int64]:
-        """Return the indices of the words of tokenised lines, each line followed by `end`."""
-        if not lines:
-            return np.zeros(0, dtype=np.int64)
-        find = self._index.__getitem__
-        return np.array([*map(find, f" {END} ".join([*lines, ""]).split(" ")[:-1])], dtype=np.int64)
-
-    def pieces(self, words: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the token ids of words, end to end."""
-        lengths = self._lengths[words]
-        ends = np.cumsum(lengths)
-        total = int(ends[-1]) if len(ends) else 0
-        places = np.repeat(self._starts[words] - (ends - lengths), lengths) + np.arange(total)
-        return np.asarray(self._ids[places], dtype=np.int32)
-
-    def line_lengths(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many pieces each line has, </s> included."""
-        ends = np.cumsum(self._lengths[words])[words == self.end]
-        lengths: NDArray[np.int64] = np.diff(ends, prepend=0)
-        return lengths
-
-
 @lru_cache(maxsize=_TABLES_PER_PROCESS)
-def encoding_table(folder: Path) -> EncodingTable:
-    """Return a saved table; each process reads it once."""
-    return EncodingTable(folder)
+def word_table(folder: Path) -> WordTable:
+    """Return a saved table; each worker process reads it once."""
+    return WordTable.load(folder)
 
 
 # (split, domain, side) -> how often each word occurs
 WordCounts = Mapping[tuple[str, str, str], Mapping[str, int]]
 _WORDS_PER_JOB = 5000
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What was learned on the training text of a task.
-
-    Attributes:
-        codes: file name -> codes, or a model of sentencepiece.
-        vocabs: side -> vocabulary.
-        tables: (domain, side) -> the name of the folder that has the token ids of its words.
-    """
-
-    codes: dict[str, str | bytes]
-    vocabs: dict[str, Vocab]
-    tables: dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -164,7 +148,7 @@ def learn_encoder(
     vocabulary: VocabularyConfig,
     folder: Path,
     run: ParallelMap = in_this_process,
-) -> Learned:
+) -> tuple[dict[str, str | bytes], dict[str, Vocab], dict[tuple[str, str], str]]:
     """Learn codes and vocabularies on the `train` splits, and write tables of the words of all splits.
 
     Args:
@@ -174,6 +158,10 @@ def learn_encoder(
         vocabulary: which pieces get an id.
         folder: in which a folder for each table is made.
         run: applies a function to jobs, in processes.
+
+    Returns:
+        File name -> codes, or a model of sentencepiece; side -> vocabulary; (domain, side) -> the name of the folder
+        that has the token ids of its words.
     """
     train: dict[tuple[str, str], Mapping[str, int]] = {}
     words: dict[tuple[str, str], set[str]] = {}
@@ -186,7 +174,7 @@ def learn_encoder(
     codes = _learn_codes(train, files, segmentation, run)
     pieces_of = {name: _pieces(codes[name] if name else None, files, words, name, run) for name in set(files.values())}
     vocabs = _vocabs(train, files, pieces_of, vocabulary, codes)
-    return Learned(codes, vocabs, _save_tables(pieces_of, files, vocabs, folder))
+    return codes, vocabs, _save_tables(pieces_of, files, vocabs, folder)
 
 
 def _learn_codes(

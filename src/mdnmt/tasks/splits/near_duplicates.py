@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
@@ -70,25 +70,23 @@ def lines_like_heldout(job: tuple[ChunkSelection, HeldOutSets, float]) -> LineMa
     pairs = part.pairs()
     found = np.zeros(len(pairs), dtype=np.bool_)
     for side in range(2):
-        index, words_known = _index(held, side, threshold)
         words = [words_of(comparison_form(pair[side])) for pair in pairs]
-        for line, (own, signature) in enumerate(zip(words, _signatures(words), strict=True)):
-            found[line] |= any(similarity(own, words_known[number]) >= threshold for number in index.query(signature))
+        found |= np.array([bool(numbers) for numbers in _similar(words, held, side, threshold)], dtype=np.bool_)
     return found
 
 
 def _search(job: tuple[ChunkSelection, HeldOutSets, int, float]) -> list[int]:
     """Return the numbers of the held-out sentences that a sentence of a part resembles: one job of a worker process."""
     part, held, side, threshold = job
-    index, words_known = _index(held, side, threshold)
     words = [words_of(form) for form in sorted({comparison_form(pair[side]) for pair in part.pairs()})]
-    found = {
-        number
-        for own, signature in zip(words, _signatures(words), strict=True)
-        for number in index.query(signature)
-        if similarity(own, words_known[number]) >= threshold
-    }
-    return sorted(found)
+    return sorted(set().union(*_similar(words, held, side, threshold)))
+
+
+def _similar(sentences: Sequence[Set[str]], held: HeldOutSets, side: int, threshold: float) -> Iterator[set[int]]:
+    """Yield, for each sentence, the numbers of the held-out ones that it resembles."""
+    index, known = _index(held, side, threshold)
+    for words, signature in zip(sentences, _signatures(sentences), strict=True):
+        yield {number for number in index.query(signature) if similarity(words, known[number]) >= threshold}
 
 
 def _forms(held: HeldOutSets, side: int) -> list[str]:

@@ -20,7 +20,7 @@ from mdnmt.tasks.splits.heldout_index import HeldOutSets, leaking_lines
 from mdnmt.tasks.splits.near_duplicates import lines_like_heldout
 from mdnmt.tasks.text.clean import Pair, as_pair
 from mdnmt.tasks.text.duplicates import DuplicateIndex
-from mdnmt.tasks.text.pair_text import LINES_PER_CHUNK, ChunkSelection, LineMask, PairText, save_pairs
+from mdnmt.tasks.text.pair_text import ChunkSelection, LineMask, PairText, save_pairs
 from mdnmt.tasks.workers import ParallelMap, in_this_process
 
 _KEY = np.dtype("S32")
@@ -99,7 +99,6 @@ def smallest(found: Iterable[tuple[Numbers, Keys]], count: int) -> Numbers:
 
 
 HELD_OUT = ("valid", "test")
-SPLITS = ("train", *HELD_OUT)
 
 
 @dataclass
@@ -110,7 +109,8 @@ class DomainText:
         name: the domain's name.
         pool: the pairs to draw from and to train on.
         wanted: number of pairs of each split; None: all.
-        own: held-out sets from the corpora's own files or a split rule (None or no entry: there is none).
+        seed: seed of the draws.
+        own: held-out sets from the corpora's own files or a split rule.
         repeats: which pairs of the pool are equal; None: no two are.
         block: draw held-out sets as blocks of so many consecutive pairs of the pool; None: pair by pair.
     """
@@ -118,7 +118,8 @@ class DomainText:
     name: str
     pool: PairText
     wanted: dict[str, int | None]
-    own: dict[str, list[Pair] | None] = field(default_factory=dict)
+    seed: int
+    own: dict[str, list[Pair]] = field(default_factory=dict)
     repeats: DuplicateIndex | None = None
     block: int | None = None
 
@@ -144,11 +145,9 @@ def by_modulo(count: int, modulo: int) -> dict[str, LineMask]:
 
 def split(
     domains: Sequence[DomainText],
-    seeds: Mapping[str, int] | int,
     scratch: Path,
     remove_leaks: bool = True,
     run: ParallelMap = in_this_process,
-    lines_per_chunk: int = LINES_PER_CHUNK,
     remove_near: float | None = None,
 ) -> list[DomainSplit]:
     """Return the splits of all domains of a task.
@@ -159,23 +158,20 @@ def split(
 
     Args:
         domains: their text.
-        seeds: seed of the draws, one per domain or one for all.
         scratch: a folder for the held-out sets.
         remove_leaks: remove held-out sentences from all training text.
         run: applies a function to jobs, in processes.
-        lines_per_chunk: lines per chunk of the files of the held-out sets.
         remove_near: also remove training pairs with a side this similar to a held-out one; None: only equal ones.
 
     Raises:
         DataError: a domain has fewer pairs than asked for, or none left to train on.
     """
-    seed_of = {one.name: seeds if isinstance(seeds, int) else seeds[one.name] for one in domains}
-    held = {domain.name: _own_sets(domain, seed_of[domain.name]) for domain in domains}
+    held = {domain.name: _own_sets(domain) for domain in domains}
     known = _HeldOutSentences([pair for sets in held.values() for pairs in sets.values() for pair in pairs])
     left: dict[str, PairText] = {}
     for domain in domains:
         missing = [name for name in reversed(HELD_OUT) if name not in held[domain.name]]
-        candidates = _candidates(domain, missing, seed_of[domain.name], run)
+        candidates = _candidates(domain, missing, run)
         drawn: list[int] = []
         # Test first, so that the number of validation pairs does not change the test set.
         for name in missing:
@@ -184,13 +180,13 @@ def split(
             drawn += chosen
         left[domain.name] = domain.pool.without(np.array(drawn, dtype=np.int64))
     texts = {
-        (name, split): save_pairs(scratch / f"{number:03d}.{split}", (p[:2] for p in pairs), lines_per_chunk)
+        (name, split): save_pairs(scratch / f"{number:03d}.{split}", (p[:2] for p in pairs))
         for number, (name, sets) in enumerate(held.items())
         for split, pairs in sets.items()
     }
     sets = HeldOutSets.of(texts) if remove_leaks else None
     near = remove_near if remove_leaks else None
-    return [_assemble(domain, left[domain.name], texts, sets, near, seed_of[domain.name], run) for domain in domains]
+    return [_assemble(domain, left[domain.name], texts, sets, near, run) for domain in domains]
 
 
 class _HeldOutSentences:
@@ -208,17 +204,17 @@ class _HeldOutSentences:
         self.targets.add(pair.target_form)
 
 
-def _own_sets(domain: DomainText, seed: int) -> dict[str, list[Pair]]:
+def _own_sets(domain: DomainText) -> dict[str, list[Pair]]:
     """Return the held-out sets that are already fixed, reduced to the number asked for."""
     sets: dict[str, list[Pair]] = {}
     for name in HELD_OUT:
-        own, wanted = domain.own.get(name), domain.wanted[name]
-        if own is None:
+        if name not in domain.own:
             continue
+        own, wanted = domain.own[name], domain.wanted[name]
         if len(own) < (wanted or 1):
             raise DataError(_too_few(domain, name, len(own), wanted or 1))
         if wanted is not None:
-            own = [own[place] for place in sorted(_drawn_first(own, wanted, seed, domain.name))]
+            own = [own[place] for place in sorted(_drawn_first(own, wanted, domain.seed, domain.name))]
         sets[name] = own
     return sets
 
@@ -230,15 +226,15 @@ def _drawn_first(own: Sequence[Pair], count: int, seed: int, domain: str) -> lis
     return sorted(range(len(keys)), key=keys.__getitem__)[:count]
 
 
-def _candidates(domain: DomainText, missing: Sequence[str], seed: int, run: ParallelMap) -> Iterator[tuple[int, Pair]]:
+def _candidates(domain: DomainText, missing: Sequence[str], run: ParallelMap) -> Iterator[tuple[int, Pair]]:
     """Yield (number, pair) of the pool in the order of the draw, looking up only as many as needed."""
     wanted = sum(domain.wanted[name] or 0 for name in missing)
     done, count = 0, min(len(domain.pool), 2 * wanted + 100)
     while wanted and done < count:
         if domain.block is None:
-            numbers = first_in_draw(domain.pool, domain.repeats, count, seed, domain.name, run)[done:]
+            numbers = first_in_draw(domain.pool, domain.repeats, count, domain.seed, domain.name, run)[done:]
         else:
-            numbers = first_blocks(domain.pool, domain.block, count, seed, domain.name)[done:]
+            numbers = first_blocks(domain.pool, domain.block, count, domain.seed, domain.name)[done:]
         pairs = dict(zip(sorted(numbers.tolist()), domain.pool.take(numbers), strict=True))
         yield from ((number, as_pair(*pairs[number])) for number in numbers.tolist())
         done, count = count, min(len(domain.pool), 8 * count)
@@ -269,7 +265,6 @@ def _assemble(
     held: Mapping[tuple[str, str], PairText],
     removed: HeldOutSets | None,
     near: float | None,
-    seed: int,
     run: ParallelMap,
 ) -> DomainSplit:
     """Return a domain's splits, each in corpus order; `train` is the rest of the pool, reduced to its number."""
@@ -282,7 +277,7 @@ def _assemble(
     wanted = domain.wanted["train"]
     if wanted is not None and len(train) > wanted:
         chosen = np.zeros(len(train.kept), dtype=np.bool_)
-        chosen[first_in_draw(train, domain.repeats, wanted, seed, domain.name, run)] = True
+        chosen[first_in_draw(train, domain.repeats, wanted, domain.seed, domain.name, run)] = True
         train = train.only(chosen)
     if not len(train):
         raise DataError(

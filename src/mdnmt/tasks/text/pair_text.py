@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 SIDES = ("source", "target")
 Segments = tuple[str, str]
 LineMask = NDArray[np.bool_]
-LINES_PER_CHUNK = 2000
+LINES_PER_CHUNK = 2000  # how much text a process takes at a time; it does not change the result
 # Raw text may contain lone surrogates; normalisation removes them.
 _ERRORS = "surrogatepass"
 
@@ -125,8 +125,8 @@ class PairText:
 class PairWriter:
     """Writes lines end to end; small blocks become one chunk."""
 
-    def __init__(self, paths: tuple[Path, Path], handles: tuple[IO[bytes], IO[bytes]], lines_per_chunk: int) -> None:
-        self._paths, self._handles, self._limit = paths, handles, lines_per_chunk
+    def __init__(self, paths: tuple[Path, Path], handles: tuple[IO[bytes], IO[bytes]]) -> None:
+        self._paths, self._handles = paths, handles
         self._chunks: list[Chunk] = []
 
     def add(self, block: Block, lines: int) -> None:
@@ -137,7 +137,7 @@ class PairWriter:
             handle.write(half)
         last = self._chunks[-1] if self._chunks else Chunk(self._paths, (0, 0), (0, 0), 0)
         sizes = len(block[0]), len(block[1])
-        if self._chunks and last.lines + lines <= self._limit:
+        if self._chunks and last.lines + lines <= LINES_PER_CHUNK:
             self._chunks[-1] = last._replace(sizes=_plus(last.sizes, sizes), lines=last.lines + lines)
         else:
             self._chunks.append(Chunk(self._paths, _plus(last.starts, last.sizes), sizes, lines))
@@ -145,7 +145,7 @@ class PairWriter:
     def add_pairs(self, pairs: Iterable[Segments]) -> None:
         """Write pairs; line breaks and tabs within a segment become spaces, as normalisation would make them anyway."""
         left = iter(pairs)
-        while some := list(islice(left, self._limit)):
+        while some := list(islice(left, LINES_PER_CHUNK)):
             self.add(block_of(some), len(some))
 
     def text(self) -> PairText:
@@ -173,25 +173,26 @@ def side_paths(stem: Path, ends: tuple[str, str] = SIDES) -> tuple[Path, Path]:
     return stem.with_name(f"{stem.name}.{ends[0]}"), stem.with_name(f"{stem.name}.{ends[1]}")
 
 
+Tokenised = dict[tuple[str, str], PairText]  # (split, domain) -> pairs of lines, with tokens separated by spaces
+
+
 @contextmanager
-def write_pairs(
-    stem: Path, lines_per_chunk: int = LINES_PER_CHUNK, ends: tuple[str, str] = SIDES
-) -> Iterator[PairWriter]:
+def write_pairs(stem: Path, ends: tuple[str, str] = SIDES) -> Iterator[PairWriter]:
     """Open the two files of a text, in a temporary folder: they are not written atomically."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = side_paths(stem, ends)
     with paths[0].open("wb") as sources, paths[1].open("wb") as targets:
-        yield PairWriter(paths, (sources, targets), lines_per_chunk)
+        yield PairWriter(paths, (sources, targets))
 
 
-def save_pairs(stem: Path, pairs: Iterable[Segments], lines_per_chunk: int = LINES_PER_CHUNK) -> PairText:
+def save_pairs(stem: Path, pairs: Iterable[Segments]) -> PairText:
     """Write pairs to the two files of a text and return it."""
-    with write_pairs(stem, lines_per_chunk) as writer:
+    with write_pairs(stem) as writer:
         writer.add_pairs(pairs)
     return writer.text()
 
 
-def open_pairs(stem: Path, ends: tuple[str, str], lines_per_chunk: int = LINES_PER_CHUNK) -> PairText:
+def open_pairs(stem: Path, ends: tuple[str, str]) -> PairText:
     """Return a text that is on disk: every line of two files with as many lines.
 
     Raises:
@@ -200,7 +201,7 @@ def open_pairs(stem: Path, ends: tuple[str, str], lines_per_chunk: int = LINES_P
     paths, starts = side_paths(stem, ends), (0, 0)
     chunks = []
     with paths[0].open("rb") as sources, paths[1].open("rb") as targets:
-        while some := list(islice(zip(sources, targets, strict=True), lines_per_chunk)):
+        while some := list(islice(zip(sources, targets, strict=True), LINES_PER_CHUNK)):
             sizes = sum(len(source) for source, _ in some), sum(len(target) for _, target in some)
             chunks.append(Chunk(paths, starts, sizes, len(some)))
             starts = _plus(starts, sizes)
