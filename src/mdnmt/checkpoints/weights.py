@@ -54,15 +54,6 @@ def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
     return weights
 
 
-def run_of(path: Path) -> str | None:
-    """Return the run's fingerprint from the header of a weights file; None if there is none."""
-    try:
-        with safetensors.safe_open(path, "pt") as file:
-            return (file.metadata() or {}).get("run")
-    except (SafetensorError, OSError):
-        return None
-
-
 def encode(weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
     """Return the bytes that `save_model` writes.
 

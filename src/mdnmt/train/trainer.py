@@ -13,7 +13,6 @@ from weakref import proxy
 import torch
 
 from mdnmt.checkpoints import random_state
-from mdnmt.checkpoints.retention import updates_to_keep, weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
@@ -44,7 +43,7 @@ from mdnmt.train.throughput import Throughput
 from mdnmt.train.trunk import Trunk
 from mdnmt.train.validation import Validation
 
-KEEP_LAST = 2
+KEEP_LAST = 2  # complete checkpoints, from which a run can resume
 MAX_ROLLBACKS = 3  # per run; if more are needed, the cause is not a single bad batch
 
 
@@ -379,10 +378,7 @@ class Trainer:
             self.lease.check()
         weights, state = self.method.model.state_dict(), self.conditions.with_progress(progress)
         self.store.save(progress.update, weights, self.optimiser.state(), random_state.capture(), state)
-        self.store.prune(
-            updates_to_keep(self.store.updates(), last=KEEP_LAST),
-            weights_of=weights_to_keep(progress.best_update, progress.newest(self.recipe)),
-        )
+        self.store.prune(self.store.updates()[-KEEP_LAST:], progress.weights_needed(self.recipe))
         if self.trunk.ends_at(progress.update):
             self.trunk.save()
         self._last_save = time.monotonic()

@@ -19,7 +19,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import compiled
 from mdnmt.train.batches import collate
-from mdnmt.train.conditions import conditions_here, resumed_conditions
+from mdnmt.train.conditions import Conditions, conditions_here, resumed_conditions
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import build_method, train_run
@@ -69,10 +69,7 @@ def test_losses_that_count_padding_get_no_more_of_it(
 
 
 def test_a_run_resumes_under_the_same_value_alone(make_spec: Any, toy_task: Path) -> None:
-    state = {
-        **Progress(update=3).to_json(),
-        "conditions": {"precision": "fp32", "kernels": "cpu", "compile": "default"},
-    }
+    state = Conditions("code", "fp32", "cpu", "default").with_progress(Progress(update=3))
     for wanted in ("default", "off"):
         spec = make_spec(compile=wanted)
         here = conditions_here(spec.builder, spec.training, CPU, build_method(spec, TaskData.load(toy_task), CPU))
