@@ -321,7 +321,7 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
         ) from None
     trainer.method.model.load_state_dict(weights)
     with using(trainer.conditions.kernels):
-        measures = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
+        measures = trainer.validation(trainer.method.model, trainer.device, trainer.conditions.dtype)
     # Saved from the model, in which tied weights are one tensor again and so are stored once.
     save_model(path, trainer.method.model.state_dict(), {"run": spec.fingerprint})
     return measures
