@@ -164,7 +164,7 @@ def train_run(
         if first:
             origin = {"initial_model_sha256": start.sha256} if start is not None else {}
             setup.copy_segmentation(data, paths.segmentation)
-            _finish(spec, data, trainer, paths, method_name, origin)
+            _finish(trainer, paths, method_name, origin)
 
 
 def _keep_code(spec: RunSpec, folder: Path) -> None:
@@ -250,24 +250,17 @@ def describe(spec: RunSpec, data: TaskData, method_name: str) -> dict[str, Any]:
     }
 
 
-def _finish(
-    spec: RunSpec,
-    data: TaskData,
-    trainer: Trainer,
-    paths: RunPaths,
-    method_name: str,
-    origin: dict[str, str],
-) -> None:
+def _finish(trainer: Trainer, paths: RunPaths, method_name: str, origin: dict[str, str]) -> None:
     progress = trainer.progress
     averaged, others = progress.final(trainer.recipe), progress.alternative(trainer.recipe)
     alternative: dict[str, Any] = {}
     if others != averaged:
         alternative = {
             "alternative_updates": others,
-            "alternative_validation": _write_weights(spec, trainer, others, paths.alternative),
+            "alternative_validation": _write_weights(trainer, others, paths.alternative),
             "alternative_sha256": sha256_file(paths.alternative),
         }
-    final = _write_weights(spec, trainer, averaged, paths.model)
+    final = _write_weights(trainer, averaged, paths.model)
     records = read_metrics(paths.metrics)
     if lost := lost_validations(records, trainer.recipe.validate_every, progress.update):
         print(f"mdnmt: {paths.metrics}: lost the validation at update {lost[0]}; curves lack it", file=sys.stderr)
@@ -279,7 +272,7 @@ def _finish(
     fsio.write_sealed(
         paths.record,
         {
-            **describe(spec, data, method_name),
+            **describe(trainer.spec, trainer.data, method_name),
             "updates": progress.update,
             "epochs": progress.epoch,
             "best_update": progress.best_update,
@@ -301,7 +294,7 @@ def _finish(
     trainer.store.finish([paths.model, *([paths.alternative] if alternative else [])])
 
 
-def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Path) -> dict[str, dict[str, float]]:
+def _write_weights(trainer: Trainer, updates: list[int], path: Path) -> dict[str, dict[str, float]]:
     """Write the mean of the weights at `updates`, leave it in the model, and return its validation measures.
 
     Raises:
@@ -323,7 +316,7 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
     with using(trainer.conditions.kernels):
         measures = trainer.validation(trainer.method.model, trainer.device, trainer.conditions.dtype)
     # Saved from the model, in which tied weights are one tensor again and so are stored once.
-    save_model(path, trainer.method.model.state_dict(), {"run": spec.fingerprint})
+    save_model(path, trainer.method.model.state_dict(), {"run": trainer.spec.fingerprint})
     return measures
 
 

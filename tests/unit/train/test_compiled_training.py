@@ -103,6 +103,6 @@ def test_a_failing_compiler_and_a_pretrained_model_are_told_in_one_line(
         pytest.raises(ConfigError, match=r"compile: default: torch's compiler failed \(no C\+\+ compiler\)"),
         compiled.compiler_errors("default"),
     ):
-        method.model.training_states(None)
+        method.model.compiled_states(None)
     with pytest.raises(ConfigError, match=r"compile: default for a pretrained model"):
         compiled.compile_model(replace(method, model=nn.Linear(2, 2)), "default")
