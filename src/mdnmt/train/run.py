@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,7 @@ def train_run(
         StopRequest() as stop,
         RunLease(paths.lease) if first else nullcontext() as lease,
         MetricsLog(paths.metrics if first else Path(os.devnull)) as metrics,
-        TensorBoardLog(run_folder) if first and runtime.tensorboard else nullcontext() as tensorboard,
+        closing(TensorBoardLog(run_folder)) if first and runtime.tensorboard else nullcontext() as tensorboard,
     ):
         data = _load_data(spec, task_folder)
         make_deterministic(spec.seed, threads)
@@ -212,15 +212,15 @@ def _train(
     if trainer.device.type == "cuda":
         began["graphs"] = trainer.runtime.graphs
     trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
-    if resumed and trainer.workers.is_first:
+    if resumed:
         what = "a shorter run came to" if shared is not None else "resumed at"
-        print(f"{what} update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
-    reason = why_padded(trainer.method, trainer.recipe, trainer.device)
-    if trainer.device.type == "cuda" and trainer.recipe.layout == "auto" and reason and trainer.workers.is_first:
-        print(f"training.layout: auto is padded here: {reason}", flush=True)
-    reason = why_no_triton(trainer.device) if trainer.recipe.kernels == "auto" else ""
-    if trainer.device.type == "cuda" and reason and trainer.workers.is_first:
-        print(f"training.kernels: auto is plain here: {reason}", flush=True)
+        trainer.say(f"{what} update {trainer.progress.update} of {trainer.recipe.max_updates}")
+    if trainer.device.type == "cuda":
+        reason = why_padded(trainer.method, trainer.recipe, trainer.device)
+        if trainer.recipe.layout == "auto" and reason:
+            trainer.say(f"training.layout: auto is padded here: {reason}")
+        if trainer.recipe.kernels == "auto" and (reason := why_no_triton(trainer.device)):
+            trainer.say(f"training.kernels: auto is plain here: {reason}")
     try:
         updates = trainer.runtime.profile_updates if trainer.workers.is_first else 0
         with (

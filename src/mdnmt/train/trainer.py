@@ -307,7 +307,7 @@ class Trainer:
             {"event": "rollback", "at_update": broken.update, "to_update": self.progress.update, **mine}
         )
         self._throughput.restart()
-        self._say(f"{place}; back to update {self.progress.update}, and on without it")
+        self.say(f"{place}; back to update {self.progress.update}, and on without it")
 
     def _refuse_broken_weights(self) -> None:
         # A loss is computed before the step of its update, so no loss yet shows that the last step broke a weight.
@@ -342,7 +342,7 @@ class Trainer:
             }
         )
         left = (self.recipe.max_updates - progress.update) * seconds_per_update
-        self._say(
+        self.say(
             f"update {progress.update}/{self.recipe.max_updates}  epoch {progress.epoch}  loss {loss:.3f}  "
             f"rate {rate:.2e}  {speed:,.0f} tokens/s  {left / 60:.1f} min left"
         )
@@ -360,7 +360,7 @@ class Trainer:
         by_bleu = self.recipe.validation_metric == "bleu" and "bleu" in total
         progress.note_validation(-total["bleu"] if by_bleu else total["loss"])
         bleu = f"  BLEU {total['bleu']:.2f}" if "bleu" in total else ""
-        self._say(
+        self.say(
             f"validation at {progress.update}: loss {total['loss']:.3f}  ppl {total['ppl']:.2f}  "
             f"accuracy {total['accuracy']:.3f}{bleu}"
         )
@@ -393,6 +393,7 @@ class Trainer:
         limit = self.runtime.stop_after_minutes
         return f"time limit of {limit:g} min" if limit is not None and self.seconds >= 60 * limit else None
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line, once for all workers."""
         if self.workers.is_first:
             print(line, flush=True)

@@ -149,7 +149,7 @@ def _compare_domain(
         return {}
     two = {(m, s, seed): (counts[m, baseline][seed], counts[m, s][seed]) for m, s, seed in pairs}
     for pair in two.values():
-        check(*pair, *draws)
+        check(*pair)
     scores = {place: counts[place[0], place[1]][place[2]].total for place in places}
     sampled = bootstrap_scores([counts[metric, system][seed] for metric, system, seed in places], draws[0])
     resampled = {place: sampled[:, column] for column, place in enumerate(places)}
