@@ -60,11 +60,8 @@ def compare_systems(spec: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the baseline is missing or lacks a seed of a system, or hypotheses are missing or do not match the
             references.
     """
-    test_sets, baseline, correction = (
-        load_test_sets(Path(spec["task"]), spec["limit"]),
-        spec["baseline"],
-        spec["correction"],
-    )
+    test_sets = load_test_sets(Path(spec["task"]), spec["limit"])
+    baseline, correction = spec["baseline"], spec["correction"]
     systems, comet = (
         {name: {seed: Path(path) for seed, path in seeds.items()} for name, seeds in spec[key].items()}
         for key in ("systems", "comet")
