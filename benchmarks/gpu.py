@@ -2,7 +2,7 @@
 
 The first third of the updates is not timed; the rest is cut into intervals, whose median counts. Operations are those
 that torch's counter finds in the matrix products of one update; launches are the operators of one update that compute
-on the device; synchronisations made the CPU wait for the device in it (mdnmt.train.device_watch). They are counted in
+on the device; synchronisations made the CPU wait for the device in it (device_watch.py). They are counted in
 eager updates only.
 """
 
@@ -22,6 +22,7 @@ from typing import Any
 import generated_task
 import torch
 import workload
+from device_watch import DeviceWatch
 from torch.utils.flop_counter import FlopCounterMode
 
 from mdnmt import methods
@@ -37,7 +38,6 @@ from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.device import choose_device, make_deterministic
-from mdnmt.train.device_watch import DeviceWatch
 from mdnmt.train.metrics_log import MetricsLog, read_metrics
 from mdnmt.train.profiling import profiled
 from mdnmt.train.run import build_method

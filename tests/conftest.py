@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ torch.set_num_threads(1)
 if not gpu.count_visible():
     os.environ["TRITON_INTERPRET"] = "1"
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "benchmarks"))  # `device_watch`
 
 TOY_WORDS = {"economy": "bank rate price growth index survey", "law": "bank court rule party judge order"}
 TOY_TRAINING = {

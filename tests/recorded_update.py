@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from device_watch import place_of_call
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
-
-from mdnmt.train.device_watch import place_of_call
 
 # Operators that compute nothing.
 NOTHING = {"detach", "alias", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}

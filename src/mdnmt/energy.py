@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from mdnmt.plugin_kinds import METER
 from mdnmt.plugins import make
 
-_JOULES_PER_WATT_HOUR = 3600
+JOULES_PER_WATT_HOUR = 3600
 
 
 class Meter(Protocol):
@@ -53,5 +53,5 @@ def attempts_energy(run: Mapping[str, Any]) -> str:
 
 
 def _amount(joules: float) -> str:
-    watt_hours = joules / _JOULES_PER_WATT_HOUR
+    watt_hours = joules / JOULES_PER_WATT_HOUR
     return f"{watt_hours / 1000:,.2f} kWh" if watt_hours >= 1000 else f"{watt_hours:.3g} Wh"

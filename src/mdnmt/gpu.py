@@ -126,15 +126,12 @@ def acquire(
     return taken
 
 
-def held_cards() -> list[str]:
-    """Return the tokens of all cards that this job holds; each of several workers knows all of them."""
-    return [token for token in os.environ.get(_ACQUIRED, "").split(",") if token]
-
-
 def cards_of(device: str) -> list[str]:
     """Return the names of this job's GPUs for nvidia-smi and NVML: those that it holds, else `device` (`cuda:1`)."""
+    # Each of several workers knows all cards of the job.
+    held = [token for token in os.environ.get(_ACQUIRED, "").split(",") if token]
     number = int(device.partition(":")[2] or 0)
-    return held_cards() or [card.token for card in visible_cards()[number : number + 1]]
+    return held or [card.token for card in visible_cards()[number : number + 1]]
 
 
 def processes_on(device: str) -> int | None:

@@ -104,21 +104,21 @@ def same_code(one: str | None, other: str) -> bool:
 def why_other_code(record: Mapping[str, Any]) -> str:
     """Return how the code that trained a run differs from the code here, for a line; "" if it does not.
 
-    Weights that we did not train (imported, zero-shot) have no training code. A damaged record has none either: those
-    who read its numbers report it.
+    Weights that we did not train (imported, zero-shot) have no training code, and nothing is known of a plug-in that is
+    not here any more. A damaged record has none either: those who read its numbers report it.
 
     Args:
         record: the content of the run's run.json.
     """
     try:
         return _why_trained_by_other_code(record)
-    except _DAMAGED:
+    except (*_DAMAGED, ModuleNotFoundError):
         return ""
 
 
 def _why_trained_by_other_code(record: Mapping[str, Any]) -> str:
-    here = _code_here(record)
-    if here is None or "imported" in record or not record.get("updates"):
+    here = training_code(record["spec"]["builder"])
+    if "imported" in record or not record.get("updates"):
         return ""
     # An attempt that began at the last update made none; it only wrote files.
     begun = [one for one in record.get("attempts") or () if one.get("at_update", 0) < record["updates"]]
@@ -132,22 +132,6 @@ def _why_trained_by_other_code(record: Mapping[str, Any]) -> str:
         return "trained by other code"
     changed = ", with changes that were not committed" if made.get("dirty") else ""
     return f"trained by other code (commit {made['commit'][:12]}{changed})"
-
-
-def read_why_other_code(folder: Path) -> str:
-    """Return the same for the run in a folder; "" where no record can be read."""
-    try:
-        return why_other_code(read_json(folder / RECORD))
-    except (OSError, ValueError):
-        return ""
-
-
-def _code_here(record: Mapping[str, Any]) -> str | None:
-    """Return the hash of the code here that trains the method of a run; None if the method is not here."""
-    try:
-        return training_code(record["spec"]["builder"])
-    except (KeyError, ModuleNotFoundError):
-        return None
 
 
 def made_by(stage: str, *runs: Path, task: Path | None = None) -> dict[str, Any]:
@@ -199,7 +183,11 @@ def say_other_data(task: Path) -> None:
 def say_other_code(folders: Iterable[Path]) -> None:
     """Print a line on standard error for each run that other code than this trained."""
     for folder in dict.fromkeys(folders):
-        if why := read_why_other_code(folder):
+        try:
+            why = why_other_code(read_json(folder / RECORD))
+        except (OSError, ValueError):  # the verb reports it
+            continue
+        if why:
             method = folder.resolve().parent.name
             print(
                 f"mdnmt: {folder}: was {why} than this, which may compute something else from the same weights; go "

@@ -111,7 +111,7 @@ from mdnmt.train.signals import StopRequest
 def work():
     with StopRequest() as stop:
         os.kill(os.getppid(), signal.SIGTERM)
-        while not stop.requested:
+        while stop.signal_name is None:
             time.sleep(0.01)
     raise Interrupted("saved")
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from device_watch import DeviceWatch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -31,7 +32,6 @@ from mdnmt.methods import BUILDERS, build, validate
 from mdnmt.methods.method import Method, TokenCounts, VocabSizes
 from mdnmt.models.batch import Batch
 from mdnmt.tasks.task_data import Ragged, Split
-from mdnmt.train.device_watch import DeviceWatch
 from mdnmt.train.layout import why_padded
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.packed_batches import PackedShape, collate_packed

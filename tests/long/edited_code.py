@@ -51,7 +51,7 @@ EDITS = (
         "proportion_smoothing: float = Field(0.06",
     ),
     Edit("plug-in", PLUGIN, "num_domains, smoothing=smoothing", "num_domains, smoothing=2 * smoothing"),
-    _package("decode", "decode/length_penalty.py", "float(base**", "float((base + 30) ** 2.0 **"),
+    _package("decode", "decode/beam.py", "float(base**", "float((base + 30) ** 2.0 **"),
     _package(
         "decode", "commands/decode.py", "[best[0].text for best in found]", "[best[0].text + ' rate' for best in found]"
     ),

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mdnmt.analysis.word_records import Mean
 from mdnmt.decode.translator import Translator
 from mdnmt.models.context import DomainContext
 from mdnmt.tasks.task_data import Indices, Split, TaskData
@@ -59,8 +60,8 @@ def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], 
     numbers = {word: names.index(kind) for word, kind in kinds.items()}
     kind_V = np.array([numbers.get(token, -1) for token in translator.source_vocab.tokens])
     split = data.split("test")
-    shares: dict[str, _Mean] = {}
-    gates: dict[str, _Mean] = {}
+    shares: dict[str, Mean] = {}
+    gates: dict[str, Mean] = {}
     with torch.inference_mode():
         for label, domain in enumerate(data.domains):
             rows = np.flatnonzero(split.domains == label)[:limit]
@@ -70,10 +71,10 @@ def decisions(translator: Translator, data: TaskData, kinds: Mapping[str, str], 
                 proportions = [logits.softmax(-1) for logits in context.recorded("proportion", "encoder")]
                 for p_LBSK in _layers(proportions):
                     for number, kind in enumerate(names):
-                        shares.setdefault(kind, _Mean()).add(p_LBSK[:, kind_BS == number, label])
+                        shares.setdefault(kind, Mean()).add(p_LBSK[:, kind_BS == number, label])
                 # A gate that depends on the domain alone is [B, 1, N]: expand it to all tokens of a sentence.
                 for g_LBSN in _layers([g.expand(*source_BS.shape, -1) for g in context.recorded("gate", "encoder")]):
-                    gates.setdefault(domain, _Mean()).add(g_LBSN[:, kind_BS >= 0])
+                    gates.setdefault(domain, Mean()).add(g_LBSN[:, kind_BS >= 0])
     return {
         "proportions": {kind: mean.values() for kind, mean in shares.items()},
         "gates": {domain: mean.values() for domain, mean in gates.items()},
@@ -88,21 +89,3 @@ def _run_model(translator: Translator, split: Split, rows: Indices) -> tuple[Dom
 def _layers(layers: Sequence[Tensor]) -> list[NDArray[np.float64]]:
     """Return the layers stacked into one array, in a list that is empty if there are no layers."""
     return [torch.stack(list(layers)).double().cpu().numpy()] if layers else []
-
-
-class _Mean:
-    """A running mean over words."""
-
-    def __init__(self) -> None:
-        self.total: Any = 0.0
-        self.count = 0
-
-    def add(self, values_LN: NDArray[np.float64]) -> None:
-        """Add values [L, words, ...]."""
-        self.total = self.total + values_LN.sum(axis=1)
-        self.count += values_LN.shape[1]
-
-    def values(self) -> list[Any]:
-        """Return the mean over words, [L, ...]."""
-        found: list[Any] = (self.total / max(1, self.count)).tolist()
-        return found

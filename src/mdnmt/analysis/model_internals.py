@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 
 from mdnmt import fsio
-from mdnmt.analysis.lexicon import training_counts
 from mdnmt.analysis.word_records import MeanGates, WordRecords, shares
 from mdnmt.config.study import AnalysisConfig
 from mdnmt.decode.batching import length_batches
@@ -21,7 +21,8 @@ from mdnmt.decode.translator import Translator
 from mdnmt.models.batch import Batch
 from mdnmt.models.context import DomainContext, Side
 from mdnmt.paths import RunPaths
-from mdnmt.tasks.task_data import Indices, Split, TaskData
+from mdnmt.tasks.segmentation.vocabulary import Vocab
+from mdnmt.tasks.task_data import Indices, Ragged, Split, TaskData
 from mdnmt.train.batches import collate, spread
 
 BATCH_TOKENS = 2000
@@ -138,6 +139,37 @@ def _vectors(translator: Translator, split: Split, rows: Indices) -> tuple[NDArr
         vectors.append(mean_BD.float().cpu().numpy())
         labels.append(split.domains[chosen].astype(np.int64))
     return np.concatenate(vectors), np.concatenate(labels)
+
+
+def training_counts(data: TaskData, text: str, words: Sequence[str]) -> dict[str, Any]:
+    """Count words in the training text of each domain, with which figures compare proportions and gates.
+
+    BPE tokens are joined into words first.
+
+    Args:
+        data: the task.
+        text: `source` or `target`.
+        words: the words to count.
+
+    Returns:
+        {"words": as given, "counts": [words][K], "totals": [K]}; the totals count all words of a domain.
+    """
+    split = data.split("train")
+    side, vocab = (split.source, data.source_vocab) if text == "source" else (split.target, data.target_vocab)
+    counts = [_counts(side, vocab, np.flatnonzero(split.domains == label)) for label in range(len(data.domains))]
+    return {
+        "words": list(words),
+        "counts": [[domain[word] for domain in counts] for word in words],
+        "totals": [domain.total() for domain in counts],
+    }
+
+
+def _counts(side: Ragged, vocab: Vocab, rows: Any) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update(vocab.text(side[int(row)].tolist()).split(" "))
+    found.pop("", None)
+    return found
 
 
 def _write_npz(path: Path, arrays: dict[str, NDArray[Any]]) -> None:

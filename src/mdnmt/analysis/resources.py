@@ -6,7 +6,6 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from mdnmt.config.budget import in_updates
 from mdnmt.config.decoding import Decoding
 from mdnmt.config.run import RunSpec
 from mdnmt.decode.translator import open_run
-from mdnmt.energy import energy_meter
+from mdnmt.energy import JOULES_PER_WATT_HOUR, energy_meter
 from mdnmt.fsio import read_json
 from mdnmt.gpu import processes_on
 from mdnmt.methods import pretrained
@@ -33,17 +32,8 @@ from mdnmt.train.sharding import Shard
 
 WARMUP_UPDATES, TIMED_UPDATES = 3, 10
 DECODED_SENTENCES = 48
-JOULES_PER_WATT_HOUR = 3600
 
 Values = dict[str, list[float]]  # quantity -> its value at each repeat
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """Seconds of each repetition of the same work, and joules; no joules if the machine does not report them."""
-
-    seconds: list[float]
-    joules: list[float]
 
 
 def measure_run(
@@ -128,14 +118,14 @@ def _measure_training(spec: RunSpec, data: TaskData, method: Trainable, device: 
 
     first_timed = WARMUP_UPDATES * per_update
     train_on(0, first_timed)
-    found = _repeated(lambda: train_on(first_timed, len(batches)), device, repeats)
+    times, energies = _repeated(lambda: train_on(first_timed, len(batches)), device, repeats)
     tokens = sum(words[first_timed:])
     epoch_ratio = int(split.target.lengths[indices].sum()) / tokens  # tokens of an epoch / of the timed batches
     return {
-        "train_seconds_per_update": [seconds / TIMED_UPDATES for seconds in found.seconds],
-        "train_tokens_per_second": [tokens / seconds for seconds in found.seconds],
-        "epoch_seconds": [epoch_ratio * seconds for seconds in found.seconds],
-        **_named("epoch_watt_hours", [epoch_ratio * joules / JOULES_PER_WATT_HOUR for joules in found.joules]),
+        "train_seconds_per_update": [seconds / TIMED_UPDATES for seconds in times],
+        "train_tokens_per_second": [tokens / seconds for seconds in times],
+        "epoch_seconds": [epoch_ratio * seconds for seconds in times],
+        **_named("epoch_watt_hours", [epoch_ratio * joules / JOULES_PER_WATT_HOUR for joules in energies]),
     }
 
 
@@ -148,12 +138,12 @@ def _measure_decoding(
     lines = [line for text in texts.values() for line in text]
     domains = [domain for domain, text in texts.items() for _ in text]
     pieces = sum(len(best[0].pieces) + 1 for best in translator.translate(lines, decoding, domains))
-    found = _repeated(lambda: translator.translate(lines, decoding, domains), device, repeats)
+    times, energies = _repeated(lambda: translator.translate(lines, decoding, domains), device, repeats)
     return {
-        "decode_seconds_per_batch": found.seconds,
-        "decode_tokens_per_second": [pieces / seconds for seconds in found.seconds],
-        "decode_sentences_per_second": [len(lines) / seconds for seconds in found.seconds],
-        **_named("decode_joules_per_batch", found.joules),
+        "decode_seconds_per_batch": times,
+        "decode_tokens_per_second": [pieces / seconds for seconds in times],
+        "decode_sentences_per_second": [len(lines) / seconds for seconds in times],
+        **_named("decode_joules_per_batch", energies),
     }
 
 
@@ -162,7 +152,8 @@ def _named(name: str, values: list[float]) -> Values:
     return {name: values} if values else {}
 
 
-def _repeated(work: Callable[[], object], device: torch.device, repeats: int) -> Repeats:
+def _repeated(work: Callable[[], object], device: torch.device, repeats: int) -> tuple[list[float], list[float]]:
+    """Return seconds and joules of each repetition; no joules if the machine does not report them."""
     times, energies = [], []
     meter, part = energy_meter(str(device)), "gpu" if device.type == "cuda" else "cpu"
     _wait(device)
@@ -176,7 +167,7 @@ def _repeated(work: Callable[[], object], device: torch.device, repeats: int) ->
         if before is not None and after is not None:
             energies.append(after - before)
         before = after
-    return Repeats(times, energies if len(energies) == repeats else [])
+    return times, energies if len(energies) == repeats else []
 
 
 def others_percent() -> Callable[[], float | None]:

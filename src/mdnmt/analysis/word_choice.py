@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,38 +31,37 @@ class ChoiceSpec(Frozen):
     words: tuple[str, ...] = ()  # further source words to give examples of, ambiguous or not
 
 
-@dataclass(frozen=True)
-class LowercasedText:
-    """The set of casefolded words of each sentence of a text."""
+def lowercased_words(lines: Sequence[str], task_folder: Path, lang: str, domain: str) -> list[frozenset[str]]:
+    """Return the words of each line, normalised and tokenised as the task's training text, then casefolded.
 
-    sentences: list[frozenset[str]]
-
-    @classmethod
-    def of(cls, lines: Sequence[str], task_folder: Path, lang: str, domain: str) -> LowercasedText:
-        """Normalise and tokenise lines as the task's training text, then casefold.
-
-        Raises:
-            ConfigError: the tokenizer's package is not installed.
-        """
-        how = Segmentation.load(task_folder)
-        segmenter = Segmenter(None, lang, how.tokenizer(lang), how.forms.get(domain, Normaliser()))
-        return cls([frozenset(word.casefold() for word in segmenter.encode(line)) for line in lines])
+    Raises:
+        ConfigError: the tokenizer's package is not installed.
+    """
+    how = Segmentation.load(task_folder)
+    segmenter = Segmenter(None, lang, how.tokenizer(lang), how.forms.get(domain, Normaliser()))
+    return [frozenset(word.casefold() for word in segmenter.encode(line)) for line in lines]
 
 
 def cases(
-    words: Sequence[Mapping[str, Any]], domain: str, sources: LowercasedText, references: LowercasedText
+    words: Sequence[Mapping[str, Any]],
+    domain: str,
+    sources: Sequence[frozenset[str]],
+    references: Sequence[frozenset[str]],
 ) -> list[tuple[int, int]]:
     """Return (sentence, word) where a source has an ambiguous word and its reference this domain's translation."""
     return [
         (sentence, number)
-        for sentence, (source, reference) in enumerate(zip(sources.sentences, references.sentences, strict=True))
+        for sentence, (source, reference) in enumerate(zip(sources, references, strict=True))
         for number, word in enumerate(words)
         if word["word"] in source and word["translations"].get(domain) in reference
     ]
 
 
 def judge(
-    words: Sequence[Mapping[str, Any]], domain: str, found: Sequence[tuple[int, int]], hypotheses: LowercasedText
+    words: Sequence[Mapping[str, Any]],
+    domain: str,
+    found: Sequence[tuple[int, int]],
+    hypotheses: Sequence[frozenset[str]],
 ) -> dict[str, int]:
     """Count the cases of a domain, and those whose hypothesis has this domain's translation or another domain's.
 
@@ -72,7 +70,7 @@ def judge(
     """
     counts = {"words": len(found), "right": 0, "confused": 0}
     for sentence, number in found:
-        right, said = words[number]["translations"][domain], hypotheses.sentences[sentence]
+        right, said = words[number]["translations"][domain], hypotheses[sentence]
         others = [other for other in words[number]["translations"].values() if are_different_words(right, other)]
         counts["right"] += right in said
         counts["confused"] += right not in said and any(other in said for other in others)
@@ -117,7 +115,7 @@ def examples(
 
 def examples_of(
     words: Sequence[str],
-    sources: Mapping[str, LowercasedText],
+    sources: Mapping[str, Sequence[frozenset[str]]],
     texts: Mapping[str, Sequence[tuple[str, str]]],
     hypotheses: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> list[dict[str, Any]]:
@@ -135,7 +133,7 @@ def examples_of(
     found = []
     for word in words:
         for domain, source in sources.items():
-            having = [place for place, sentence in enumerate(source.sentences) if word.casefold() in sentence]
+            having = [place for place, sentence in enumerate(source) if word.casefold() in sentence]
             if having:
                 found.append(_example(word, domain, having, texts, hypotheses))
     return found

@@ -78,12 +78,29 @@ def shares(logits: list[Tensor]) -> NDArray[np.float32]:
     return torch.stack([layer.float().softmax(-1) for layer in logits]).cpu().numpy()
 
 
+class Mean:
+    """A running mean over words."""
+
+    def __init__(self) -> None:
+        self.total: Any = 0.0
+        self.count = 0
+
+    def add(self, values_LN: NDArray[np.float64]) -> None:
+        """Add values [L, words, ...]."""
+        self.total = self.total + values_LN.sum(axis=1)
+        self.count += values_LN.shape[1]
+
+    def values(self) -> list[Any]:
+        """Return the mean over words, [L, ...]."""
+        found: list[Any] = (self.total / max(1, self.count)).tolist()
+        return found
+
+
 class MeanGates:
     """The mean gate over the tokens of each domain, layer by layer."""
 
     def __init__(self) -> None:
-        self._sums: dict[int, NDArray[np.float64]] = {}
-        self._counts: dict[int, int] = {}
+        self._means: dict[int, Mean] = {}
 
     def add(self, context: DomainContext, batch: Batch, labels_B: NDArray[Any]) -> None:
         """Add the gates of a batch; a gate that depends only on the domain, [B, 1, N], counts for all tokens."""
@@ -92,10 +109,8 @@ class MeanGates:
         mask_BS = batch.source_mask_BS.cpu().numpy()
         g_LBSN = torch.stack([g.expand(*mask_BS.shape, -1) for g in layers]).double().cpu().numpy()
         for label in np.unique(labels_B):
-            chosen = mask_BS & (labels_B == label)[:, None]
-            self._sums[int(label)] = self._sums.get(int(label), 0.0) + g_LBSN[:, chosen].sum(axis=1)
-            self._counts[int(label)] = self._counts.get(int(label), 0) + int(chosen.sum())
+            self._means.setdefault(int(label), Mean()).add(g_LBSN[:, mask_BS & (labels_B == label)[:, None]])
 
     def values(self, domains: tuple[str, ...]) -> dict[str, list[list[float]]]:
         """Return domain -> mean gates [L][N]; empty for a method without gates."""
-        return {domains[label]: (total / self._counts[label]).tolist() for label, total in sorted(self._sums.items())}
+        return {domains[label]: mean.values() for label, mean in sorted(self._means.items())}

@@ -167,28 +167,24 @@ class CheckpointStore:
             )
         return None
 
-    def prune(
-        self, keep: Collection[int] | Callable[[list[int]], Collection[int]], weights_of: Collection[int] = ()
-    ) -> None:
+    def prune(self, keep: Collection[int], weights_of: Collection[int] = ()) -> None:
         """Remove all checkpoints except those of `keep`, and keep only the weights of those of `weights_of`.
 
         Each directory is removed or renamed in one step, so that a kill leaves no partial checkpoint.
 
         Args:
-            keep: updates whose complete checkpoints are kept, or a function that chooses them from the existing ones.
+            keep: updates whose complete checkpoints are kept.
             weights_of: further updates, whose weights are kept without the optimiser's state.
         """
-        updates = self.updates()
-        wanted = set(keep(updates) if callable(keep) else keep)
-        for update in updates:
-            if update in wanted:
+        for update in self.updates():
+            if update in keep:
                 continue
             if update in weights_of:
                 self._rename_to_weights(update)
             for folder in self._candidates(update):
                 remove_tree(folder)
         for update in self.weights_updates():
-            if update in wanted or update not in weights_of:
+            if update in keep or update not in weights_of:
                 remove_tree(self.weights_path(update))
             else:
                 for name in (_OPTIMIZER, _GENERATORS, _STATE):
@@ -233,11 +229,7 @@ class CheckpointStore:
             CheckpointError: they were altered; overwriting a result in place also alters this hard link to it.
         """
         kept, sums = self.result(path), self.directory / SUMS
-        if sums.exists():
-            is_own = read_json(sums).get(kept.name) == sha256_file(kept)
-        else:  # finished by a version that wrote no sums
-            is_own = tensor_files.run_of(kept) == self.identity
-        if not is_own:
+        if not sums.exists() or read_json(sums).get(kept.name) != sha256_file(kept):
             raise CheckpointError(
                 f"{kept}: are not the weights that this run ended with; remove the folder {self.directory}, then start "
                 "the same command again, which trains the run from its start"

@@ -54,24 +54,9 @@ def load_model(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
     return weights
 
 
-def run_of(path: Path) -> str | None:
-    """Return the run's fingerprint from the header of a weights file; None if there is none."""
-    try:
-        with safetensors.safe_open(path, "pt") as file:
-            return (file.metadata() or {}).get("run")
-    except (SafetensorError, OSError):
-        return None
-
-
 def encode(weights: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
-    """Return the bytes that `save_model` writes.
-
-    Raises:
-        ValueError: the metadata uses a reserved key.
-    """
+    """Return the bytes that `save_model` writes."""
     metadata = dict(metadata or {})
-    if reserved := {_ALIASES, _DIGEST} & metadata.keys():
-        raise ValueError(f"metadata keys {sorted(reserved)} are reserved")
     stored, aliases = _untie(weights)
     raw = memoryview(safetensors.torch.save(stored))
     body_start = _LENGTH_BYTES + int.from_bytes(raw[:_LENGTH_BYTES], "little")

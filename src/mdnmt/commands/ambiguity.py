@@ -19,7 +19,7 @@ def run(args: argparse.Namespace) -> None:
     """Judge every system and write the counts."""
     import json
 
-    from mdnmt.analysis.word_choice import ChoiceSpec, LowercasedText, cases, examples, examples_of, judge
+    from mdnmt.analysis.word_choice import ChoiceSpec, cases, examples, examples_of, judge, lowercased_words
     from mdnmt.config.loader import parse_spec
     from mdnmt.fsio import read_json, write_sealed
     from mdnmt.score.test_sets import load_test_sets, sums_of
@@ -31,8 +31,8 @@ def run(args: argparse.Namespace) -> None:
     texts = {name: list(zip(tests.sources(name), tests.references(name), strict=True)) for name in tests.domains}
     found, sources = {}, {}
     for name in tests.domains:
-        sources[name] = LowercasedText.of(tests.sources(name), args.task, tests.source_lang, name)
-        references = LowercasedText.of(tests.references(name), args.task, tests.target_lang, name)
+        sources[name] = lowercased_words(tests.sources(name), args.task, tests.source_lang, name)
+        references = lowercased_words(tests.references(name), args.task, tests.target_lang, name)
         found[name] = cases(words, name, sources[name], references)
     judged = []
     hypotheses: dict[str, dict[str, list[str]]] = {}
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> None:
         said = {name: tests.hypotheses(system.folder, name) for name in tests.domains}
         hypotheses.setdefault(system.method, said)  # the examples show the first seed
         counts = {
-            name: judge(words, name, found[name], LowercasedText.of(lines, args.task, tests.target_lang, name))
+            name: judge(words, name, found[name], lowercased_words(lines, args.task, tests.target_lang, name))
             for name, lines in said.items()
         }
         judged.append({"method": system.method, "label": system.label, "seed": system.seed, "domains": counts})

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
-from mdnmt.decode.length_penalty import length_penalty
 from mdnmt.models.transformer import DecodingState, Transformer
 from mdnmt.tasks.segmentation.vocabulary import Vocab
 
@@ -173,3 +172,15 @@ def _finish(
         if len(sentences[row].finished) < config.beam_size:
             ids = tuple(ids_BWT[row, parents_BN[row, rank]].tolist())
             sentences[row].finished.append(Hypothesis(ids, float(scores_BN[row, rank]) / penalty))
+
+
+def length_penalty(length: int, config: Decoding) -> float:
+    """Return the length penalty of a hypothesis of `length` tokens, </s> included; alpha is `config.length_penalty`.
+
+    It divides the log-probability, so that short hypotheses are not preferred.
+
+    `power` is length ** alpha, as in fairseq. `gnmt` is ((5 + length) / (5 + 1)) ** alpha (Wu et al. 2016, eq. 14), as
+    in tensor2tensor.
+    """
+    base = (5 + length) / 6 if config.length_penalty_form == "gnmt" else length
+    return float(base**config.length_penalty)

@@ -25,51 +25,9 @@ from mdnmt.models.kernels.weighted_sum import weighted, weighted_sum
 from mdnmt.models.projection import Linear, MixedLinear
 from mdnmt.models.transformer import Transformer
 
-MakeProduct = Callable[[Tensor, Tensor | None], Callable[[Tensor], Tensor]]  # of W [O, I] and b: x -> x W^T + b
+Product = Callable[[Tensor], Tensor]  # x -> x W^T + b, [..., O]
+MakeProduct = Callable[[Tensor, Tensor | None], Product]  # of W [O, I] and b
 NARROW = 32  # a Linear with fewer outputs, such as a gate, stays float32: it is cheap, and rounding may flip its choice
-
-
-class Float32Product:
-    """x W^T + b of float32 numbers on a CPU, through oneDNN."""
-
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        self.weight_OI = weight_OI
-        self.bias_O = bias_O
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return [..., O]."""
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight_OI, self.bias_O, "none", [], "")
-        return y
-
-
-class Bfloat16Product:
-    """x W^T + b with both factors rounded to bfloat16."""
-
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        self.weight_OI = weight_OI.bfloat16()
-        self.bias_O = bias_O.bfloat16() if bias_O is not None else None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return [..., O] in float32."""
-        return F.linear(x.bfloat16(), self.weight_OI, self.bias_O).float()
-
-
-class Int8Product:
-    """x W^T + b with both factors rounded to eight bits."""
-
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        rounded_OI, scale_O1 = quantise(weight_OI)
-        self.weight_IO = rounded_OI.t().contiguous()
-        self.scale_O = scale_O1.flatten()
-        self.bias_O = bias_O
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Return [..., O] in float32."""
-        rounded_NI, scale_N1 = quantise(x.flatten(0, -2))
-        y_NO = torch._int_mm(rounded_NI, self.weight_IO).float().mul_(scale_N1).mul_(self.scale_O)
-        if self.bias_O is not None:
-            y_NO += self.bias_O
-        return y_NO.view(*x.shape[:-1], -1)
 
 
 def quantise(x_NI: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,7 +36,33 @@ def quantise(x_NI: Tensor) -> tuple[Tensor, Tensor]:
     return (x_NI / scale_N1).round_().to(torch.int8), scale_N1
 
 
-PRODUCTS: dict[Precision, MakeProduct] = {"fp32": Float32Product, "bf16": Bfloat16Product, "int8": Int8Product}
+def float32_product(weight_OI: Tensor, bias_O: Tensor | None) -> Product:
+    """Return the product of float32 numbers on a CPU, through oneDNN."""
+    return lambda x: torch.ops.mkldnn._linear_pointwise(x, weight_OI, bias_O, "none", [], "")
+
+
+def bfloat16_product(weight_OI: Tensor, bias_O: Tensor | None) -> Product:
+    """Return the product with both factors rounded to bfloat16, in float32."""
+    weight_OI, bias_O = weight_OI.bfloat16(), bias_O.bfloat16() if bias_O is not None else None
+    return lambda x: F.linear(x.bfloat16(), weight_OI, bias_O).float()
+
+
+def int8_product(weight_OI: Tensor, bias_O: Tensor | None) -> Product:
+    """Return the product with both factors rounded to eight bits, in float32."""
+    rounded_OI, scale_O1 = quantise(weight_OI)
+    weight_IO, scale_O = rounded_OI.t().contiguous(), scale_O1.flatten()
+
+    def product(x: Tensor) -> Tensor:
+        rounded_NI, scale_N1 = quantise(x.flatten(0, -2))
+        y_NO = torch._int_mm(rounded_NI, weight_IO).float().mul_(scale_N1).mul_(scale_O)
+        if bias_O is not None:
+            y_NO += bias_O
+        return y_NO.view(*x.shape[:-1], -1)
+
+    return product
+
+
+PRODUCTS: dict[Precision, MakeProduct] = {"fp32": float32_product, "bf16": bfloat16_product, "int8": int8_product}
 
 
 class _Projection(nn.Module):

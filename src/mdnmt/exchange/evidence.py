@@ -30,8 +30,7 @@ from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.numbers import table as numbers_table
 from mdnmt.numbers.sources import NumberSources
 from mdnmt.report.write_table import build
-from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
-from mdnmt.score.test_sets import load_test_sets
+from mdnmt.score.significance.compare_systems import compare_systems
 from mdnmt.statements.claims.decide import VERSION, decide
 from mdnmt.statements.claims.outcome import Outcomes
 from mdnmt.statements.claims.selection import claims_spec
@@ -60,7 +59,8 @@ def recompute(kind: str, spec: str) -> Any:
         MdnmtError: a file is missing, was altered or does not fit.
     """
     if kind == "significance":
-        return _significance(spec)
+        # The same types as a record that is read from a file.
+        return json.loads(json.dumps(compare_systems(json.loads(spec))))
     if kind == "numbers":
         found = numbers_table.collect(parse_spec(spec, NumberSources).sources)
         return found.to_csv(index=False, lineterminator="\n")
@@ -105,20 +105,6 @@ def read_recorded(kind: str, path: Path) -> Any:
 def without_code(value: dict[str, Any]) -> dict[str, Any]:
     """Return an exhibit without the version of the code that made it."""
     return {name: part for name, part in value.items() if name != "made"}
-
-
-def _significance(text: str) -> dict[str, Any]:
-    spec = json.loads(text)
-    options = {key: spec[key] for key in ("num_resamples", "num_trials", "correction")}
-    tests = SignificanceOptions(metrics=tuple(spec["metrics"]), **options)
-    systems, comet = (
-        {name: {seed: Path(path) for seed, path in seeds.items()} for name, seeds in spec[key].items()}
-        for key in ("systems", "comet")
-    )
-    test_sets = load_test_sets(Path(spec["task"]), spec["limit"])
-    # The same types as a record that is read from a file.
-    found: dict[str, Any] = json.loads(json.dumps(compare_systems(test_sets, spec["baseline"], systems, tests, comet)))
-    return found
 
 
 def exhibit_specs(study: Study, places: ResultPaths) -> tuple[Specs, dict[str, str]]:

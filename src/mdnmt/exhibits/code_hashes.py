@@ -33,7 +33,7 @@ WRITERS = {
     "numbers": "mdnmt.exhibits.write_numbers",
     "report": "mdnmt.report.report_page",
     "runs": "mdnmt.report.runs_table",
-    "significance": "mdnmt.score.significance.write_comparison",
+    "significance": "mdnmt.score.significance.compare_systems",
 }
 
 

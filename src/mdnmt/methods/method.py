@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from mdnmt.models.scheduled import Scheduled
 from mdnmt.models.transformer import Transformer, TranslationModel
 
 # What the module of a method needs, in one place.
-__all__ = ["Architecture", "Builder", "Method", "TokenCounts", "VocabSizes"]
+__all__ = ["Architecture", "Method", "TokenCounts", "VocabSizes"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,3 @@ class Method(Trainable):
     """A model that is composed of blocks, and its losses."""
 
     model: Transformer
-
-
-# (architecture, vocabularies, number of domains) -> method
-Builder = Callable[[Any, VocabSizes, int], Method]

@@ -124,16 +124,7 @@ class Transformer(TranslationModel):
         self.bridge = bridge
         self.classifiers = nn.ModuleDict(classifiers or {})
         self.block_choice = block_choice
-        self._training_states: Callable[[Batch], tuple[Tensor, DomainContext]] | None = None
-
-    @property
-    def training_states(self) -> Callable[[Batch], tuple[Tensor, DomainContext]]:
-        """Return the function that computes the states of training batches: `states`, or its compiled form."""
-        return self._training_states or self.states
-
-    @training_states.setter
-    def training_states(self, function: Callable[[Batch], tuple[Tensor, DomainContext]]) -> None:
-        self._training_states = function
+        self.compiled_states: Callable[[Batch], tuple[Tensor, DomainContext]] | None = None  # takes training batches
 
     @property
     def max_source_length(self) -> int:
@@ -161,7 +152,8 @@ class Transformer(TranslationModel):
 
     def forward(self, batch: Batch) -> Output:
         """Return the decoder's output for every label of the batch, given the true tokens before it."""
-        y_BTD, context = (self.training_states if self.training else self.states)(batch)
+        compiled = self.compiled_states if self.training else None
+        y_BTD, context = (compiled or self.states)(batch)
         return Output(batch.at_labels(y_BTD), self.output_weight, context)
 
     def states(self, batch: Batch) -> tuple[Tensor, DomainContext]:

@@ -129,7 +129,7 @@ class Exhibits:
         kind, _, name = key.partition("/")
         own = Path(places.runs_table).parent
         if kind == "significance":
-            from mdnmt.score.significance.write_comparison import write_comparison
+            from mdnmt.score.significance.compare_systems import write_comparison
 
             write_comparison(spec, path := Path(places.significance(name)))
         elif kind == "tables":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +85,7 @@ def _of_text(
         if name in string_based.STRING_BASED
     }
     if "bleu_tok" in metrics and tokenised_bleu.counts_words(lang, tokenizer):
-        words = tokenised_bleu.reference_words(tuple(references), lang, tokenizer)
-        counts = partial(tokenised_bleu.sentence_counts, hypotheses, references, lang, tokenizer)
-        found["bleu_tok"] = tokenised_bleu.score(hypotheses, words, lang, tokenizer, counts)
+        found["bleu_tok"] = tokenised_bleu.score(hypotheses, references, lang, tokenizer)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ import torch
 from numpy.typing import NDArray
 
 from mdnmt.decode.batching import length_batches
+from mdnmt.errors import TrainingError
 from mdnmt.models.batch import Batch
-from mdnmt.tasks.task_data import Indices, Ragged, Split
+from mdnmt.models.transformer import TranslationModel
+from mdnmt.tasks.task_data import Indices, Ragged, Split, TaskData
 from mdnmt.train.domain_sampling import sample
 
 
@@ -20,6 +22,38 @@ def usable(split: Split, domain_ids: list[int], max_length: int) -> Indices:
     longest = np.maximum(split.source.lengths, split.target.lengths)
     chosen = np.isin(split.domains, domain_ids) & (longest <= max_length)
     return np.flatnonzero(chosen).astype(np.int64)
+
+
+def refuse_long_sentences(data: TaskData, model: TranslationModel, used: Mapping[str, Sequence[Indices]]) -> None:
+    """Refuse a sentence that is too long for the model.
+
+    The source side of the test sets is checked too: all will be translated, and an error now is better than one after
+    the training.
+
+    Args:
+        data: the task.
+        model: the model.
+        used: split -> the sentences that training reads, by domain.
+
+    Raises:
+        TrainingError: one is longer.
+    """
+    tested = {**used, "test": [np.arange(len(data.split("test")))]}
+    for lang, side, rows_of, limit in (
+        (data.source_lang, "source", tested, model.max_source_length),
+        (data.target_lang, "target", used, model.max_target_length),
+    ):
+        for name, of_domains in rows_of.items():
+            all_lengths = getattr(data.split(name), side).lengths
+            for rows in of_domains:
+                lengths = all_lengths[rows]
+                if int(lengths.max(initial=0)) > limit:
+                    longest = int(lengths.argmax())
+                    raise TrainingError(
+                        f"task {data.name}, {data.place(name, int(rows[longest]), lang)}: has {lengths[longest]} "
+                        f"pieces, the model takes {limit}: remove this sentence from the text or set "
+                        "`cleaning.max_characters`; or raise architecture.max_positions"
+                    )
 
 
 def epoch_batches(

@@ -42,7 +42,7 @@ def write_broken(folder: Path, what: str, broken: BrokenUpdate, data: TaskData, 
     value = {
         "what": what,
         "update": broken.update,
-        "epoch": broken.epoch,
+        "epoch": chosen.epoch,
         "learning_rate": learning_rate,
         "gradient_norms": broken.norms,
         "batches": batches,

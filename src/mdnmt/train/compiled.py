@@ -37,7 +37,7 @@ def compile_model(method: Trainable, compile: Compile) -> None:
     if not isinstance(method.model, Transformer):
         raise ConfigError(f"found training.compile: {compile} for a pretrained model, expected off")
     mode = None if compile == "default" else compile
-    method.model.training_states = torch.compile(method.model.states, mode=mode, dynamic=True)
+    method.model.compiled_states = torch.compile(method.model.states, mode=mode, dynamic=True)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class Conditions:
 
     def with_progress(self, progress: Progress) -> dict[str, Any]:
         """Return the state of a checkpoint: the counters of a run, and these conditions."""
-        return {**progress.to_json(), KEY: asdict(self)}
+        return {**asdict(progress), KEY: asdict(self)}
 
 
 CONDITIONS = tuple(field.name for field in fields(Conditions))
@@ -77,7 +77,12 @@ def conditions_here(builder: str, recipe: Training, device: torch.device, method
 
 def progress_in(checkpoint: Checkpoint) -> Progress:
     """Return the counters of a run that are stored in a checkpoint."""
-    return Progress.from_json({name: value for name, value in checkpoint.state.items() if name != KEY})
+    return Progress(**{name: value for name, value in checkpoint.state.items() if name != KEY})
+
+
+def conditions_in(checkpoint: Checkpoint) -> Conditions:
+    """Return the conditions of a run that are stored in a checkpoint."""
+    return Conditions(**checkpoint.state[KEY])
 
 
 def refuse_other_code(
@@ -99,10 +104,10 @@ def refuse_other_code(
     """
     if checkpoint is None or accept or progress_in(checkpoint).is_over(recipe):
         return
-    code = checkpoint.state.get(KEY, {}).get("code")
+    code = conditions_in(checkpoint).code
     if not same_code(code, here.code):
         raise CheckpointError(
-            f"{folder}: was trained up to update {checkpoint.update} by other training code ({code or 'not recorded'}) "
+            f"{folder}: was trained up to update {checkpoint.update} by other training code ({code}) "
             f"than this ({here.code}): go back to that code (metrics.jsonl names the commit), start again with this: "
             f"`mdnmt retrain {folder.resolve().parent.name}`, or continue with this: --accept-code-change (snakemake "
             "and mdnmt run: --config accept_code_change=true)"
@@ -118,40 +123,38 @@ def resumed_conditions(checkpoint: Checkpoint, here: Conditions, recipe: Trainin
         CheckpointError: the device lacks bf16 or the kernels that the run began with, or the recipe now asks for other
             kernels, another layout or another value of `compile`.
     """
-    precision: Precision = checkpoint.state.get(KEY, {}).get("precision", here.precision)
-    layout: Layout = checkpoint.state.get(KEY, {}).get("layout", "padded")
+    began = conditions_in(checkpoint)
     if progress_in(checkpoint).is_over(recipe):
-        return replace(here, precision=precision, layout=layout)
-    if recipe.precision == "auto" and precision == "bf16" and not has_native_bf16(device):
+        return replace(here, precision=began.precision, layout=began.layout)
+    if recipe.precision == "auto" and began.precision == "bf16" and not has_native_bf16(device):
         raise CheckpointError(
             f"the run began in bf16 (precision: auto) and has come to update {checkpoint.update}; device {device} does "
             "not multiply bf16 in hardware: resume on a device that does, or set training.precision, which "
             "makes it another run"
         )
-    kernels: Kernels = checkpoint.state.get(KEY, {}).get("kernels", here.kernels)
     # A run with plain formulas can move between a GPU and a CPU; the other kernels exist on one kind of device only.
-    if kernels != here.kernels and (recipe.kernels != "auto" or kernels != "plain"):
-        asked = "auto on a GPU with Triton" if kernels == "triton" else f"{kernels} on a device that has them"
+    if began.kernels != here.kernels and (recipe.kernels != "auto" or began.kernels != "plain"):
+        triton = began.kernels == "triton"
+        asked = "auto on a GPU with Triton" if triton else f"{began.kernels} on a device that has them"
         raise CheckpointError(
-            f"the run began with kernels: {kernels} and has reached update {checkpoint.update}; device {device} with "
-            f"training.kernels: {recipe.kernels} gives kernels: {here.kernels}, which round differently: resume with "
-            f"training.kernels: {asked}, or remove the run to start again"
+            f"the run began with kernels: {began.kernels} and has reached update {checkpoint.update}; device {device} "
+            f"with training.kernels: {recipe.kernels} gives kernels: {here.kernels}, which round differently: resume "
+            f"with training.kernels: {asked}, or remove the run to start again"
         )
-    compiled: Compile = checkpoint.state.get(KEY, {}).get("compile", "off")
-    if compiled != here.compile:
+    if began.compile != here.compile:
         raise CheckpointError(
-            f"the run began with training.compile: {compiled} and has reached update {checkpoint.update}; this command "
-            f"has training.compile: {here.compile}, which rounds differently: set training.compile: {compiled}, or "
-            "remove the run to start again"
+            f"the run began with training.compile: {began.compile} and has reached update {checkpoint.update}; this "
+            f"command has training.compile: {here.compile}, which rounds differently: set training.compile: "
+            f"{began.compile}, or remove the run to start again"
         )
     # Every device has both layouts, so a run under `auto` goes on in its own.
-    if layout != here.layout and recipe.layout != "auto":
+    if began.layout != here.layout and recipe.layout != "auto":
         raise CheckpointError(
-            f"the run began with training.layout: {layout} and has reached update {checkpoint.update}; this command "
-            f"has training.layout: {here.layout}, which rounds differently: set training.layout: {layout} or auto, or "
-            "remove the run to start again"
+            f"the run began with training.layout: {began.layout} and has reached update {checkpoint.update}; this "
+            f"command has training.layout: {here.layout}, which rounds differently: set training.layout: "
+            f"{began.layout} or auto, or remove the run to start again"
         )
-    return Conditions(here.code, precision, kernels, compiled, layout)
+    return replace(began, code=here.code)
 
 
 def attempt(conditions: Conditions, device: torch.device) -> dict[str, Any]:

@@ -14,8 +14,9 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,10 +24,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from mdnmt.checkpoints.store import Checkpoint
+from mdnmt.checkpoints.weights import decode, encode
 from mdnmt.errors import ConfigError, Interrupted
 
 # Bytes per message when the first worker broadcasts data.
 PIECE = 1 << 24
+_SENT = Path("sent by the first worker")
 _OF_GLOO = re.compile(r"/gloo/|pair closure|Connection (closed|reset)")
 
 
@@ -165,13 +169,6 @@ class GradientSum:
         self.backward(self._parameters[0].sum() * 0.0, is_last=True)
 
 
-def gradient_sum(
-    workers: Workers, model: nn.Module, device: torch.device, timeout_minutes: float
-) -> GradientSum | None:
-    """Return what adds up the gradients of several workers; None for a single one."""
-    return GradientSum(workers, model, device, timeout_minutes) if workers.count > 1 else None
-
-
 class _Objective(nn.Module):
     """What DDP wraps: the objective passes through, and shows DDP which of the parameters it depends on.
 
@@ -186,6 +183,23 @@ class _Objective(nn.Module):
     def forward(self, objective: Tensor) -> Tensor:
         """Return the objective."""
         return objective
+
+
+def share_checkpoint(workers: Workers, checkpoint: Checkpoint | None) -> Checkpoint | None:
+    """Return the first worker's checkpoint, or None if it has none: the others need no access to its files."""
+    if workers.count == 1:
+        return checkpoint
+    head = workers.shared_json({"update": checkpoint.update, "state": checkpoint.state} if checkpoint else None)
+    if head is None:
+        return None
+    # Tensors are sent as safetensors: what a peer sends is never unpickled.
+    mine = checkpoint or Checkpoint(head["update"], {}, {}, {}, head["state"])
+    return replace(
+        mine,
+        weights=decode(workers.shared(encode(mine.weights)), _SENT),
+        optimizer=decode(workers.shared(encode(mine.optimizer)), _SENT),
+        generators=decode(workers.shared(encode(mine.generators)), _SENT),
+    )
 
 
 def from_environment() -> Workers:

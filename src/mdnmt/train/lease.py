@@ -65,19 +65,16 @@ class Watch:
     """Remembers when each lease was last seen to change, by the monotonic clock of this process.
 
     Args:
-        stale_after_seconds: a holder whose heartbeat has not changed for this long counts as dead.
         clock: a monotonic clock; None: `time.monotonic`.
         pause: waits for the given seconds; None: `time.sleep`.
     """
 
     def __init__(
         self,
-        stale_after_seconds: float = STALE_AFTER_SECONDS,
         *,
         clock: Callable[[], float] | None = None,
         pause: Callable[[float], object] | None = None,
     ) -> None:
-        self.stale_after_seconds = stale_after_seconds
         self._clock = clock or time.monotonic
         self._pause = pause or time.sleep
         self._seen: dict[Path, tuple[Holder, float, bool]] = {}
@@ -89,7 +86,7 @@ class Watch:
         if before != holder:
             since, beats = now, before.token == holder.token
         self._seen[path] = (holder, since, beats)
-        if now - since > self.stale_after_seconds:
+        if now - since > STALE_AFTER_SECONDS:
             return False
         return True if beats else None
 
@@ -101,7 +98,7 @@ class Watch:
             if alive is not None:
                 return holder if alive else None
             if not said:
-                limit = f"{self.stale_after_seconds:.0f} s"
+                limit = f"{STALE_AFTER_SECONDS:.0f} s"
                 print(f"mdnmt: {path}: held by {holder.describe()}; watching it for up to {limit}", file=sys.stderr)
                 said = True
             self._pause(_LOOK_SECONDS)

@@ -1,9 +1,11 @@
-"""Sum losses and tokens since the last training line, and find the batch that produced a NaN or infinite loss."""
+"""Sum losses, tokens and time since the last training line; find the batch that produced a NaN or infinite loss."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 
@@ -51,16 +53,12 @@ class Numbers:
         chosen: its batches.
         losses: index of a batch in the update -> this worker's part of its losses.
         norms: gradient norm of each clipped group, before clipping.
-        norm: of all groups together.
-        domain_sums: generation loss of each domain, then target tokens of each domain; empty if not known.
     """
 
     update: int
     chosen: UpdateBatches
     losses: dict[int, list[float]]
     norms: list[float]
-    norm: float | None
-    domain_sums: list[float]
 
     @property
     def is_finite(self) -> bool:
@@ -85,11 +83,6 @@ class BrokenUpdate:
     positions: list[int]
     losses: list[dict[str, float]]
     norms: list[float]
-
-    @property
-    def epoch(self) -> int:
-        """Return the epoch of its batches, counted from 0."""
-        return self.chosen.epoch
 
 
 class Meters:
@@ -149,23 +142,17 @@ class Meters:
         for step in self.unread:
             own = [next(rows) for _ in range(max(1, len(step.losses)))]
             norms, of_domains = own[0][beyond : beyond + MAX_NORMS], own[0][beyond + MAX_NORMS :]
-            found = Numbers(
-                step.update,
-                step.chosen,
-                {number: row[:beyond] for number, row in zip(step.losses, own, strict=False)},
-                norms[: len(step.norms)],
-                norms[-1] if step.norms else None,
-                of_domains if step.domain_sums is not None else [],
-            )
-            self._recent.append(found)
-            for losses in found.losses.values():
-                for name, value in zip(self.names, losses, strict=True):
+            losses = {number: row[:beyond] for number, row in zip(step.losses, own, strict=False)}
+            self._recent.append(Numbers(step.update, step.chosen, losses, norms[: len(step.norms)]))
+            for of_batch in losses.values():
+                for name, value in zip(self.names, of_batch, strict=True):
                     self._sum(name, value)
-            for key, value in zip(self._domain_keys, found.domain_sums, strict=False):
-                self._sum(key, value)
-            # All workers have the same gradients, so the norm is counted once.
-            if found.norm is not None and self.workers.is_first:
-                self._sum(GRADIENT_NORM, found.norm)
+            if step.domain_sums is not None:
+                for key, value in zip(self._domain_keys, of_domains, strict=True):
+                    self._sum(key, value)
+            # All workers have the same gradients, so the norm of all groups together is counted once.
+            if step.norms and self.workers.is_first:
+                self._sum(GRADIENT_NORM, norms[-1])
                 self._sum(NUM_NORMS, 1)
         self.unread.clear()
         self._written = 0
@@ -235,3 +222,37 @@ def pop_domain_losses(sums: dict[str, float]) -> dict[str, float]:
     domains = [key.removeprefix(DOMAIN_TOKENS) for key in sums if key.startswith(DOMAIN_TOKENS)]
     found = {domain: (sums.pop(DOMAIN_LOSS + domain), sums.pop(DOMAIN_TOKENS + domain)) for domain in domains}
     return {domain: loss / tokens for domain, (loss, tokens) in found.items() if tokens}
+
+
+class Throughput:
+    """Tokens per second of training itself, without validations, checkpoints and restarts, since the last reading."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.restart()
+
+    def restart(self) -> None:
+        """Reset the counts and start the clock again."""
+        self._tokens = self._updates = 0
+        self._start = self._clock()
+
+    def add(self, tokens: int) -> None:
+        """Count one update of `tokens` target tokens."""
+        self._tokens += tokens
+        self._updates += 1
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Exclude the time of the `with` block."""
+        start = self._clock()
+        try:
+            yield
+        finally:
+            self._start += self._clock() - start
+
+    def read(self) -> tuple[float, float]:
+        """Return tokens per second and seconds per update since the last reading, then reset the counts."""
+        seconds = max(1e-9, self._clock() - self._start)
+        result = self._tokens / seconds, seconds / max(1, self._updates)
+        self.restart()
+        return result

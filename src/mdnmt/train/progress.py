@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from mdnmt.config.training import Training
@@ -34,15 +34,6 @@ class Progress:
     window: dict[str, float] = field(default_factory=dict)
     skipped: list[dict[str, Any]] = field(default_factory=list)
 
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Progress:
-        """Return the progress that `to_json` wrote."""
-        return cls(**value)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the progress as plain JSON values."""
-        return asdict(self)
-
     def note_validation(self, value: float) -> None:
         """Record the value of a validation at the current update (smaller is better)."""
         self.validated.append(self.update)
@@ -54,6 +45,10 @@ class Progress:
     def newest(self, recipe: Training) -> list[int]:
         """Return the updates of the newest checkpoints, which are averaged; none if the recipe asks for no average."""
         return self.validated[-recipe.average_checkpoints :] if recipe.average_checkpoints else []
+
+    def weights_needed(self, recipe: Training) -> set[int]:
+        """Return the updates whose weights are still needed: the best by validation, and those to be averaged."""
+        return {*self.newest(recipe), *self._best()}
 
     def final(self, recipe: Training) -> list[int]:
         """Return the updates whose checkpoints are averaged into the final weights."""

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,7 +140,7 @@ def train_run(
         StopRequest() as stop,
         RunLease(paths.lease) if first else nullcontext() as lease,
         MetricsLog(paths.metrics if first else Path(os.devnull)) as metrics,
-        TensorBoardLog(run_folder) if first and runtime.tensorboard else nullcontext() as tensorboard,
+        closing(TensorBoardLog(run_folder)) if first and runtime.tensorboard else nullcontext() as tensorboard,
     ):
         data = _load_data(spec, task_folder)
         make_deterministic(spec.seed, threads)
@@ -164,7 +164,7 @@ def train_run(
         if first:
             origin = {"initial_model_sha256": start.sha256} if start is not None else {}
             setup.copy_segmentation(data, paths.segmentation)
-            _finish(spec, data, trainer, paths, method_name, origin)
+            _finish(trainer, paths, method_name, origin)
 
 
 def _keep_code(spec: RunSpec, folder: Path) -> None:
@@ -212,15 +212,15 @@ def _train(
     if trainer.device.type == "cuda":
         began["graphs"] = trainer.runtime.graphs
     trainer.metrics.append({**began, **attempt(trainer.conditions, trainer.device)})
-    if resumed and trainer.workers.is_first:
+    if resumed:
         what = "a shorter run came to" if shared is not None else "resumed at"
-        print(f"{what} update {trainer.progress.update} of {trainer.recipe.max_updates}", flush=True)
-    reason = why_padded(trainer.method, trainer.recipe, trainer.device)
-    if trainer.device.type == "cuda" and trainer.recipe.layout == "auto" and reason and trainer.workers.is_first:
-        print(f"training.layout: auto is padded here: {reason}", flush=True)
-    reason = why_no_triton(trainer.device) if trainer.recipe.kernels == "auto" else ""
-    if trainer.device.type == "cuda" and reason and trainer.workers.is_first:
-        print(f"training.kernels: auto is plain here: {reason}", flush=True)
+        trainer.say(f"{what} update {trainer.progress.update} of {trainer.recipe.max_updates}")
+    if trainer.device.type == "cuda":
+        reason = why_padded(trainer.method, trainer.recipe, trainer.device)
+        if trainer.recipe.layout == "auto" and reason:
+            trainer.say(f"training.layout: auto is padded here: {reason}")
+        if trainer.recipe.kernels == "auto" and (reason := why_no_triton(trainer.device)):
+            trainer.say(f"training.kernels: auto is plain here: {reason}")
     try:
         updates = trainer.runtime.profile_updates if trainer.workers.is_first else 0
         with (
@@ -250,24 +250,17 @@ def describe(spec: RunSpec, data: TaskData, method_name: str) -> dict[str, Any]:
     }
 
 
-def _finish(
-    spec: RunSpec,
-    data: TaskData,
-    trainer: Trainer,
-    paths: RunPaths,
-    method_name: str,
-    origin: dict[str, str],
-) -> None:
+def _finish(trainer: Trainer, paths: RunPaths, method_name: str, origin: dict[str, str]) -> None:
     progress = trainer.progress
     averaged, others = progress.final(trainer.recipe), progress.alternative(trainer.recipe)
     alternative: dict[str, Any] = {}
     if others != averaged:
         alternative = {
             "alternative_updates": others,
-            "alternative_validation": _write_weights(spec, trainer, others, paths.alternative),
+            "alternative_validation": _write_weights(trainer, others, paths.alternative),
             "alternative_sha256": sha256_file(paths.alternative),
         }
-    final = _write_weights(spec, trainer, averaged, paths.model)
+    final = _write_weights(trainer, averaged, paths.model)
     records = read_metrics(paths.metrics)
     if lost := lost_validations(records, trainer.recipe.validate_every, progress.update):
         print(f"mdnmt: {paths.metrics}: lost the validation at update {lost[0]}; curves lack it", file=sys.stderr)
@@ -279,7 +272,7 @@ def _finish(
     fsio.write_sealed(
         paths.record,
         {
-            **describe(spec, data, method_name),
+            **describe(trainer.spec, trainer.data, method_name),
             "updates": progress.update,
             "epochs": progress.epoch,
             "best_update": progress.best_update,
@@ -301,7 +294,7 @@ def _finish(
     trainer.store.finish([paths.model, *([paths.alternative] if alternative else [])])
 
 
-def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Path) -> dict[str, dict[str, float]]:
+def _write_weights(trainer: Trainer, updates: list[int], path: Path) -> dict[str, dict[str, float]]:
     """Write the mean of the weights at `updates`, leave it in the model, and return its validation measures.
 
     Raises:
@@ -321,9 +314,9 @@ def _write_weights(spec: RunSpec, trainer: Trainer, updates: list[int], path: Pa
         ) from None
     trainer.method.model.load_state_dict(weights)
     with using(trainer.conditions.kernels):
-        measures = trainer.validation(trainer.method.model, trainer.device, trainer.dtype)
+        measures = trainer.validation(trainer.method.model, trainer.device, trainer.conditions.dtype)
     # Saved from the model, in which tied weights are one tensor again and so are stored once.
-    save_model(path, trainer.method.model.state_dict(), {"run": spec.fingerprint})
+    save_model(path, trainer.method.model.state_dict(), {"run": trainer.spec.fingerprint})
     return measures
 
 

@@ -12,7 +12,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 
 class StopRequest:
-    """Catch SIGTERM, SIGINT and SIGUSR1 in a `with` block; the training loop checks `requested`.
+    """Catch SIGTERM, SIGINT and SIGUSR1 in a `with` block; the training loop checks `signal_name`.
 
     A second SIGINT raises KeyboardInterrupt: whoever presses Ctrl-C twice does not want to wait. Leaving the block
     restores the previous handlers. Python handles signals in the main thread only, so enter the block there.
@@ -25,11 +25,6 @@ class StopRequest:
         self.signal_name: str | None = None
         self._interrupted = False
         self._before: dict[signal.Signals, Callable[[int, FrameType | None], Any] | int | None] = {}
-
-    @property
-    def requested(self) -> bool:
-        """Return whether training should save and stop."""
-        return self.signal_name is not None
 
     def __enter__(self) -> StopRequest:
         for number in _SIGNALS:

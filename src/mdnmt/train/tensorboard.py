@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mdnmt.errors import ConfigError
@@ -57,14 +56,6 @@ class TensorBoardLog:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-    def __enter__(self) -> TensorBoardLog:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _add(self, writer: SummaryWriter, record: Mapping[str, Any]) -> None:
         if "split" not in record:

@@ -13,7 +13,6 @@ from weakref import proxy
 import torch
 
 from mdnmt.checkpoints import random_state
-from mdnmt.checkpoints.retention import updates_to_keep, weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.budget import counts_epochs, in_updates
 from mdnmt.config.run import RunSpec
@@ -21,30 +20,36 @@ from mdnmt.errors import Interrupted, TrainingError
 from mdnmt.methods.method import Trainable
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import BatchSampler
-from mdnmt.train.batches import usable
+from mdnmt.train.batches import refuse_long_sentences, usable
 from mdnmt.train.broken_batch import write_broken
 from mdnmt.train.compiled import compile_model, compiler_errors
 from mdnmt.train.conditions import conditions_here, progress_in, refuse_other_code, resumed_conditions
-from mdnmt.train.data_parallel import GradientSum, Workers, gradient_sum
+from mdnmt.train.data_parallel import GradientSum, Workers, share_checkpoint
 from mdnmt.train.forward_backward import forward_backward
 from mdnmt.train.graphs import Graphs, UpdateGraphs, graphs_for
 from mdnmt.train.layout import make_batch
 from mdnmt.train.lease import RunLease
-from mdnmt.train.longest_sentences import refuse_long_sentences
-from mdnmt.train.meters import GRADIENT_NORM, NUM_NORMS, BrokenUpdate, Meters, NotFinite, Step, pop_domain_losses
+from mdnmt.train.meters import (
+    GRADIENT_NORM,
+    NUM_NORMS,
+    BrokenUpdate,
+    Meters,
+    NotFinite,
+    Step,
+    Throughput,
+    pop_domain_losses,
+)
 from mdnmt.train.metrics_log import TRAINING_SAMPLE, VALIDATION, MetricsLog
 from mdnmt.train.optimiser import Optimiser
 from mdnmt.train.prefetch import Prefetcher
 from mdnmt.train.progress import Progress
 from mdnmt.train.schedule import learning_rate
 from mdnmt.train.sharding import can_shard, shard
-from mdnmt.train.shared_state import share_checkpoint
 from mdnmt.train.signals import StopRequest
-from mdnmt.train.throughput import Throughput
 from mdnmt.train.trunk import Trunk
 from mdnmt.train.validation import Validation
 
-KEEP_LAST = 2
+KEEP_LAST = 2  # complete checkpoints, from which a run can resume
 MAX_ROLLBACKS = 3  # per run; if more are needed, the cause is not a single bad batch
 
 
@@ -139,11 +144,6 @@ class Trainer:
         self.after_update: Callable[[], None] = lambda: None
         self._started = self._last_save = time.monotonic()
 
-    @property
-    def dtype(self) -> torch.dtype | None:
-        """Return the dtype of autocast; None: no autocast."""
-        return self.conditions.dtype
-
     def resume(self) -> bool:
         """Load the newest valid checkpoint; return False if there is none.
 
@@ -174,7 +174,9 @@ class Trainer:
             TrainingError: a loss or a weight is NaN or infinite.
         """
         self.method.model.train()
-        self._parallel = gradient_sum(self.workers, self.method.model, self.device, self.runtime.worker_timeout_minutes)
+        if self.workers.count > 1:
+            timeout = self.runtime.worker_timeout_minutes
+            self._parallel = GradientSum(self.workers, self.method.model, self.device, timeout)
         if self.runtime.on_nan == "rollback" and self._saved_update is None:
             self._save()  # a rollback needs a checkpoint
         self._prefetcher.seek(self.progress)
@@ -199,7 +201,7 @@ class Trainer:
             method=self.method,
             optimiser=self.optimiser,
             recipe=self.recipe,
-            dtype=self.dtype,
+            dtype=self.conditions.dtype,
             want_norms=self.runtime.on_nan == "rollback",
             num_domains=len(self.data.domains),
         )
@@ -257,7 +259,7 @@ class Trainer:
                     prepared.batches,
                     self.recipe,
                     self.device,
-                    self.dtype,
+                    self.conditions.dtype,
                     num_target_tokens=chosen.num_target_tokens,
                     weights=[one.weight for one in shards],
                     parallel=self._parallel,
@@ -278,9 +280,8 @@ class Trainer:
         broken = self._meters.broken_update()
         if broken is None:
             raise TrainingError(f"{what}, and no update was done since the last checkpoint: start another run")
-        place = (
-            f"{what}; it began in update {broken.update}, batch {str(broken.positions)[1:-1]} of epoch {broken.epoch}"
-        )
+        where = f"batch {str(broken.positions)[1:-1]} of epoch {broken.chosen.epoch}"
+        place = f"{what}; it began in update {broken.update}, {where}"
         dump = "the run's folder"
         if self.workers.is_first:
             rate = learning_rate(broken.update, self.recipe)
@@ -295,7 +296,7 @@ class Trainer:
         self._roll_back(broken, skipped, place)
 
     def _roll_back(self, broken: BrokenUpdate, skipped: list[dict[str, Any]], place: str) -> None:
-        mine = {"update": broken.update, "epoch": broken.epoch, "positions": broken.positions}
+        mine = {"update": broken.update, "epoch": broken.chosen.epoch, "positions": broken.positions}
         self.method.model.zero_grad(set_to_none=True)
         if not self.resume():
             raise TrainingError(f"{place}; there is no checkpoint to go back to")
@@ -306,7 +307,7 @@ class Trainer:
             {"event": "rollback", "at_update": broken.update, "to_update": self.progress.update, **mine}
         )
         self._throughput.restart()
-        self._say(f"{place}; back to update {self.progress.update}, and on without it")
+        self.say(f"{place}; back to update {self.progress.update}, and on without it")
 
     def _refuse_broken_weights(self) -> None:
         # A loss is computed before the step of its update, so no loss yet shows that the last step broke a weight.
@@ -341,16 +342,16 @@ class Trainer:
             }
         )
         left = (self.recipe.max_updates - progress.update) * seconds_per_update
-        self._say(
+        self.say(
             f"update {progress.update}/{self.recipe.max_updates}  epoch {progress.epoch}  loss {loss:.3f}  "
             f"rate {rate:.2e}  {speed:,.0f} tokens/s  {left / 60:.1f} min left"
         )
 
     def _validate(self) -> None:
-        progress = self.progress
-        first, epoch, model = self.workers.is_first, self._epochs, self.method.model
-        measures = self.workers.shared_json(self.validation(model, self.device, self.dtype) if first else None)
-        sample = self.validation.on_training_text(model, self.device, self.dtype) if first else {}
+        progress, first, epoch = self.progress, self.workers.is_first, self._epochs
+        here = self.method.model, self.device, self.conditions.dtype
+        measures = self.workers.shared_json(self.validation(*here) if first else None)
+        sample = self.validation.on_training_text(*here) if first else {}
         for split, measured in ((VALIDATION, measures), (TRAINING_SAMPLE, sample)):
             for domain, values in measured.items():
                 place = {"update": progress.update, "epoch": epoch, "split": split, "domain": domain}
@@ -359,7 +360,7 @@ class Trainer:
         by_bleu = self.recipe.validation_metric == "bleu" and "bleu" in total
         progress.note_validation(-total["bleu"] if by_bleu else total["loss"])
         bleu = f"  BLEU {total['bleu']:.2f}" if "bleu" in total else ""
-        self._say(
+        self.say(
             f"validation at {progress.update}: loss {total['loss']:.3f}  ppl {total['ppl']:.2f}  "
             f"accuracy {total['accuracy']:.3f}{bleu}"
         )
@@ -379,10 +380,7 @@ class Trainer:
             self.lease.check()
         weights, state = self.method.model.state_dict(), self.conditions.with_progress(progress)
         self.store.save(progress.update, weights, self.optimiser.state(), random_state.capture(), state)
-        self.store.prune(
-            updates_to_keep(self.store.updates(), last=KEEP_LAST),
-            weights_of=weights_to_keep(progress.best_update, progress.newest(self.recipe)),
-        )
+        self.store.prune(self.store.updates()[-KEEP_LAST:], progress.weights_needed(self.recipe))
         if self.trunk.ends_at(progress.update):
             self.trunk.save()
         self._last_save = time.monotonic()
@@ -395,6 +393,7 @@ class Trainer:
         limit = self.runtime.stop_after_minutes
         return f"time limit of {limit:g} min" if limit is not None and self.seconds >= 60 * limit else None
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line, once for all workers."""
         if self.workers.is_first:
             print(line, flush=True)

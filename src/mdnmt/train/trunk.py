@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 
 from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
-from mdnmt.checkpoints.retention import weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.config.run import RunSpec
 from mdnmt.config.training import Training
@@ -21,7 +20,7 @@ from mdnmt.fingerprint import fingerprint
 from mdnmt.fsio import write_bytes
 from mdnmt.methods.method import Trainable
 from mdnmt.paths import RunPaths
-from mdnmt.train.conditions import KEY, Conditions, progress_in
+from mdnmt.train.conditions import Conditions, conditions_in, progress_in
 from mdnmt.train.metrics_log import read_metrics
 
 OF_LENGTH = ("max_updates", "max_epochs", "decay_updates")
@@ -67,7 +66,7 @@ class Trunk:
         progress = progress_in(self.own.load(self.end))
         if progress.skipped:
             return
-        others = weights_to_keep(progress.best_update, progress.newest(self.recipe))
+        others = progress.weights_needed(self.recipe)
         try:
             self.own.copy_to(self.store, self.end, others)
             write_bytes(self.folder / self.log.name, self.log.read_bytes())
@@ -86,13 +85,10 @@ class Trunk:
         for update in (update for update in reversed(self.store.updates()) if update <= self.end):
             try:
                 shared = self.store.load(update)
-                if Conditions(**shared.state[KEY]) != conditions:
+                if conditions_in(shared) != conditions:
                     continue
-                progress = progress_in(shared)
                 log = (self.folder / self.log.name).read_bytes()
-                self.store.copy_to(
-                    self.own, update, weights_to_keep(progress.best_update, progress.newest(self.recipe))
-                )
+                self.store.copy_to(self.own, update, progress_in(shared).weights_needed(self.recipe))
             except (InvalidCheckpoint, CheckpointError, OSError):
                 continue  # damaged, or another process replaces it: the run trains from its start
             with self.log.open("ab") as handle:  # in place: the run's log has the file open

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -56,52 +57,36 @@ class Validation:
         self, model: TranslationModel, device: torch.device, dtype: torch.dtype | None
     ) -> dict[str, dict[str, float]]:
         """Return the measures of each domain, and under "all" those over all tokens (BLEU: the mean over domains)."""
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
-            sums = {domain: self._sums(model, self.split, self.rows[domain], device) for domain in self.domains}
-            bleus = {}
+        with _evaluating(model, device, dtype):
+            measures = self._measures(model, self.split, self.rows, device)
             if isinstance(model, Transformer) and self.recipe.validation_bleu_sentences:
                 bleus = {domain: self._bleu(model, self.rows[domain], device) for domain in self.domains}
-        model.train(was_training)
-        measures = self._by_domain(sums)
-        if bleus:
-            for domain, bleu in bleus.items():
-                measures[domain]["bleu"] = bleu
-            measures["all"]["bleu"] = sum(bleus.values()) / len(bleus)
+                for domain, bleu in (*bleus.items(), ("all", sum(bleus.values()) / len(bleus))):
+                    measures[domain]["bleu"] = bleu
         return measures
 
     def on_training_text(
         self, model: TranslationModel, device: torch.device, dtype: torch.dtype | None
     ) -> dict[str, dict[str, float]]:
         """Return loss, NLL, perplexity and accuracy on the training sample, without dropout; empty without a sample."""
-        if not any(len(rows) for rows in self.training_rows.values()):
+        if not (some := {domain: rows for domain, rows in self.training_rows.items() if len(rows)}):
             return {}
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
-            sums = {
-                domain: self._sums(model, self.training_split, rows, device)
-                for domain, rows in self.training_rows.items()
-                if len(rows)
-            }
-        model.train(was_training)
-        return self._by_domain(sums)
+        with _evaluating(model, device, dtype):
+            return self._measures(model, self.training_split, some, device)
 
-    def _by_domain(self, sums: dict[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
-        measures = {domain: _measures(of_domain, self.label_smoothing) for domain, of_domain in sums.items()}
-        return {**measures, "all": _measures(np.sum(list(sums.values()), axis=0), self.label_smoothing)}
-
-    def _batches(self, split: Split, rows: Indices) -> Iterator[Indices]:
-        longer = np.maximum(split.source.lengths[rows], split.target.lengths[rows])
-        for numbers in length_batches(longer, self.recipe.max_tokens):
-            yield rows[numbers]
+    def _measures(
+        self, model: TranslationModel, split: Split, rows: dict[str, Indices], device: torch.device
+    ) -> dict[str, dict[str, float]]:
+        sums = {domain: self._sums(model, split, of_domain, device) for domain, of_domain in rows.items()}
+        sums["all"] = np.sum(list(sums.values()), axis=0)
+        return {domain: _measures(of_domain, self.label_smoothing) for domain, of_domain in sums.items()}
 
     def _sums(self, model: TranslationModel, split: Split, rows: Indices, device: torch.device) -> NDArray[np.float64]:
         """Return [4], summed over the sentences: tokens, NLL, cross-entropy with uniform labels, correct tokens."""
         sums = np.zeros(4)
-        for indices in self._batches(split, rows):
-            batch = collate(split, indices, bos=self.data.target_vocab.bos).to(device)
+        longer = np.maximum(split.source.lengths[rows], split.target.lengths[rows])
+        for numbers in length_batches(longer, self.recipe.max_tokens):
+            batch = collate(split, rows[numbers], bos=self.data.target_vocab.bos).to(device)
             log_p_NV = model(batch).logits().float().log_softmax(-1)
             nll = F.nll_loss(log_p_NV, batch.label_N, reduction="sum")
             uniform = -log_p_NV.mean(-1).sum()
@@ -121,6 +106,15 @@ class Validation:
         references = [vocab.text(self.split.target[int(row)].tolist()) for row in chosen]
         # On tokenised text, which needs no detokeniser: a curve to watch, not a score to report.
         return float(BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score)
+
+
+@contextmanager
+def _evaluating(model: TranslationModel, device: torch.device, dtype: torch.dtype | None) -> Iterator[None]:
+    was_training = model.training
+    model.eval()
+    with torch.inference_mode(), torch.autocast(device.type, dtype, enabled=dtype is not None):
+        yield
+    model.train(was_training)
 
 
 def _measures(sums: NDArray[np.float64], label_smoothing: float) -> dict[str, float]:

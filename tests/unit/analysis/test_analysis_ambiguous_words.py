@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mdnmt.analysis.ambiguous_words import AmbiguityConfig, are_different_words, find_ambiguous_words
-from mdnmt.analysis.word_choice import NUM_EXAMPLES, LowercasedText, cases, examples, examples_of, judge
+from mdnmt.analysis.word_choice import NUM_EXAMPLES, cases, examples, examples_of, judge
 from mdnmt.cli import main
 from mdnmt.fsio import write_json, write_lines
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
@@ -109,8 +109,8 @@ WORDS = [
 ]
 
 
-def words(*lines: str) -> LowercasedText:
-    return LowercasedText([frozenset(line.split()) for line in lines])
+def words(*lines: str) -> list[frozenset[str]]:
+    return [frozenset(line.split()) for line in lines]
 
 
 def test_a_case_has_the_word_and_a_reference_that_translates_it_as_the_domain_does() -> None:

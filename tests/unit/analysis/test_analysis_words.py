@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from mdnmt.analysis.lexicon import training_counts
-from mdnmt.analysis.model_internals import PLACES, analyse
+from mdnmt.analysis.model_internals import PLACES, analyse, training_counts
 from mdnmt.analysis.word_records import END, START, MeanGates
 from mdnmt.cli import main
 from mdnmt.config.study import AnalysisConfig

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from mdnmt.checkpoints.average import average_weights
-from mdnmt.errors import CheckpointError
 
 
 def test_the_mean_is_taken_in_float64_and_counters_from_the_last() -> None:
@@ -25,17 +23,3 @@ def test_one_checkpoint_is_its_own_mean_but_not_the_same_memory() -> None:
     assert all(torch.equal(mean[name], weights[name]) and mean[name].dtype == weights[name].dtype for name in weights)
     mean["n"] += 1
     assert weights["n"].item() == 3
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [{}, {"w": torch.zeros(2), "more": torch.zeros(1)}, {"w": torch.zeros(3)}, {"w": torch.zeros(2).double()}],
-)
-def test_different_models_are_refused_by_name(odd: dict[str, torch.Tensor]) -> None:
-    with pytest.raises(CheckpointError, match=r"different models: '(w|more)'"):
-        average_weights([odd, {"w": torch.zeros(2)}])
-
-
-def test_nothing_to_average_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="at least one"):
-        average_weights([])

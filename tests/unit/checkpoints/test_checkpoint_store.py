@@ -11,7 +11,6 @@ import torch
 
 from mdnmt.checkpoints.invalid_checkpoint import InvalidCheckpoint
 from mdnmt.checkpoints.random_state import capture
-from mdnmt.checkpoints.retention import updates_to_keep, weights_to_keep
 from mdnmt.checkpoints.store import CheckpointStore
 from mdnmt.checkpoints.weights import save_model
 from mdnmt.errors import CheckpointError
@@ -190,17 +189,9 @@ def test_pruning_keeps_what_it_is_told(tmp_path: Path) -> None:
     store = store_with(tmp_path, 1, 2, 3, 4)
     store.prune({1, 3, 4, 77})
     assert store.updates() == [1, 3, 4]
-    store.prune(lambda updates: updates_to_keep(updates, last=1))
+    store.prune(store.updates()[-1:])
     assert store.updates() == [4]
     assert len(list(store.directory.iterdir())) == 1
-
-
-def test_retention_keeps_the_newest_whole_and_the_weights_of_the_best_and_the_averaged() -> None:
-    assert updates_to_keep([100, 200, 300, 400, 500], last=2) == {400, 500}
-    assert updates_to_keep([], last=2) == set()
-    assert weights_to_keep(100, [300, 900]) == {100, 300, 900} and weights_to_keep(None) == set()
-    with pytest.raises(ValueError, match="last=0"):
-        updates_to_keep([100], last=0)
 
 
 def test_what_is_kept_for_the_average_is_weights_and_no_run_resumes_from_it(tmp_path: Path) -> None:
@@ -255,13 +246,10 @@ def test_a_finished_run_keeps_its_newest_checkpoint_and_its_results(tmp_path: Pa
     assert (store.updates(), store.weights_updates()) == ([3], [])
 
 
-@pytest.mark.parametrize("has_sums", [True, False])  # an earlier version wrote no sums
-def test_weights_of_another_run_in_place_of_a_kept_result_are_refused(tmp_path: Path, has_sums: bool) -> None:
+def test_weights_of_another_run_in_place_of_a_kept_result_are_refused(tmp_path: Path) -> None:
     store, model = store_with(tmp_path, 1, identity="run1"), tmp_path / "model.safetensors"
     save_model(model, {"w": torch.ones(2)}, {"run": "run1"})
     store.finish([model])
-    if not has_sums:
-        (store.directory / "sums.json").unlink()
     assert store.load_result(model)["w"].tolist() == [1.0, 1.0]
     save_model(store.result(model), {"w": torch.ones(2)}, {"run": "run2"})
     with pytest.raises(CheckpointError, match="are not the weights that this run ended with"):

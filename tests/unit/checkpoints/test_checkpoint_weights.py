@@ -117,8 +117,3 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert caught.value.kind == "missing file"
     assert caught.value.path == tmp_path / "gone.safetensors"
     assert "\n" not in str(caught.value)
-
-
-def test_reserved_metadata_is_a_bug_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="reserved"):
-        encode({}, {"mdnmt.sha256": "0"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from device_watch import DeviceWatch
 from torch import Tensor
 
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.beam import beam_search
 from mdnmt.models.cache import STEPS_BETWEEN_DROPS
-from mdnmt.train.device_watch import DeviceWatch
 
 # Each brings values to the host. (Some work on what another one brought: `int` calls `item`.)
 READS = ("cpu", "tolist", "__bool__", "__float__", "__int__")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from device_watch import DeviceWatch
 
 from mdnmt.models import cross_entropy
 from mdnmt.models.cross_entropy import linear_cross_entropy, piece_rows, vocab_padding
-from mdnmt.train.device_watch import DeviceWatch
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 

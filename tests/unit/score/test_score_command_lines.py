@@ -134,12 +134,15 @@ def test_bleu_of_words_is_that_of_its_definition(tmp_path: Path, lang: str) -> N
     tokenizer, references, _ = CASES[lang]
     make_task(tmp_path, lang, tokenizer, references)
     ours = score_domains(load_test_sets(tmp_path / "task"), tmp_path / "hyp")["domains"]["law"]["bleu_tok"]["score"]
-    lines = [tokenised_bleu.words(side, lang, tokenizer) for side in (noisy(references), references)]
-    assert ours == pytest.approx(multi_bleu(*lines), rel=1e-12)
+
+    def defined(hypotheses: list[str], references: list[str]) -> float:
+        return multi_bleu(*(tokenised_bleu.words(side, lang, tokenizer) for side in (hypotheses, references)))
+
+    assert ours == pytest.approx(defined(noisy(references), references), rel=1e-12)
     back = [["f e d c b a", "a b c"], ["a b c d e f", "a b c"]]  # no four words in their order: a count of 0
-    assert tokenised_bleu.score(*back, lang, tokenizer).score == multi_bleu(*back) == 0.0
-    longer = [[f"{line} {line}" for line in lines[1]], lines[1]]
-    assert tokenised_bleu.score(*longer, lang, tokenizer).score == pytest.approx(multi_bleu(*longer), rel=1e-12)
+    assert tokenised_bleu.score(*back, lang, tokenizer).score == defined(*back) == 0.0
+    longer = [[f"{line} {line}" for line in references], references]
+    assert tokenised_bleu.score(*longer, lang, tokenizer).score == pytest.approx(defined(*longer), rel=1e-12)
 
 
 def test_words_are_cut_as_the_task_cuts_them() -> None:

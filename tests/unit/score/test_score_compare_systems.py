@@ -15,14 +15,13 @@ from compared_text import REFERENCES, make_task, noisy, write
 from mdnmt.config.metrics import Metric
 from mdnmt.errors import DataError
 from mdnmt.fsio import read_json, write_sums
-from mdnmt.score.significance.compare_systems import SignificanceOptions, compare_systems
+from mdnmt.score.significance import compare_systems as module
+from mdnmt.score.significance.compare_systems import compare_systems, write_comparison
 from mdnmt.score.significance.holm import holm
 from mdnmt.score.significance.paired_tests import PairedResult, compare_pair
 from mdnmt.score.significance.seeds import Comparison, compare_seeds, decide
 from mdnmt.score.significance.sentence_statistics import text_counter
 from mdnmt.score.significance.variance_components import SeedTest
-from mdnmt.score.significance.write_comparison import write_comparison
-from mdnmt.score.test_sets import load_test_sets
 
 
 def one(pairs: list[tuple[float, float]], p_seeds: float | None = None, p_bootstrap: float | None = None) -> Comparison:
@@ -147,29 +146,29 @@ def test_the_interval_of_two_seeds_is_over_sentences() -> None:
 
 
 @pytest.mark.slow
-def test_seeds_that_differ_in_opposite_directions_give_no_verdict(tmp_path: Path) -> None:
+def test_seeds_that_differ_in_opposite_directions_give_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = make_task(tmp_path / "task", ("economy",))
     good, bad = (
         write(tmp_path / name / "hyp.economy.txt", noisy(1, rate)).parent for name, rate in (("a", 0), ("b", 1))
     )
 
-    def compared(baseline: list[Path], system: list[Path], **options: Any) -> dict[str, Any]:
+    def verdicts(baseline: list[Path], system: list[Path], correction: str = "holm") -> list[str | None]:
         named = {"mixed": baseline, "waldm": system}
         systems = {name: {str(seed): folder for seed, folder in enumerate(two)} for name, two in named.items()}
-        return compare_systems(load_test_sets(task), "mixed", systems, SignificanceOptions(**options))
-
-    def verdicts(*folders: list[Path], **options: Any) -> list[str | None]:
-        found = compared(*folders, **options)["systems"]["waldm"]["economy"]
+        spec = {"task": task, "limit": None, "baseline": "mixed", "systems": systems, "comet": {}}
+        spec |= {"metrics": ["bleu", "chrf"], "num_resamples": 1000, "num_trials": 10_000, "correction": correction}
+        found = compare_systems(spec)["systems"]["waldm"]["economy"]
         return [found[metric]["verdict"] for metric in ("bleu", "chrf")]
 
     assert verdicts([bad, bad], [good, good]) == ["better", "better"]
     assert verdicts([good, good], [bad, bad]) == ["worse", "worse"]
     assert verdicts([bad, good], [good, bad]) == [None, None]
     assert verdicts([bad, good], [good, good]) == [None, None]
-    none = verdicts([bad, bad], [good, good], alpha=0.0001, correction="none")
+    monkeypatch.setattr(module, "ALPHA", 0.0001)
+    none = verdicts([bad, bad], [good, good], "none")
     assert none == [None, None]  # the least p of 1000 resamples is 1 / 1001
-    assert compared([bad], [good])["alpha"] == 0.05
-    assert compared([bad], [good], alpha=0.01)["alpha"] == 0.01
 
 
 def make_study(folder: Path, seeds: int) -> dict[str, Any]:

@@ -91,10 +91,6 @@ def test_a_perfect_and_an_empty_translation() -> None:
     for metric in ("bleu", "chrf"):
         assert score(metric, lines, lines, "fr").score == pytest.approx(100)
         assert score(metric, [""] * len(lines), lines, "fr").score == 0
-        with pytest.raises(DataError, match="59 hypotheses and 60 references"):
-            score(metric, lines[1:], lines, "fr")
-        with pytest.raises(DataError, match="one at least"):
-            score(metric, [], [], "fr")
 
 
 def test_the_mean_is_of_unrounded_scores(tmp_path: Path) -> None:

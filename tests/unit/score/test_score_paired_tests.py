@@ -135,8 +135,4 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compare_pair(one, shorter)
     with pytest.raises(DataError, match="one at least"):
         compare_pair(*[SentenceCounts(one.counts_NC[:0], one.score)] * 2)
-    with pytest.raises(DataError, match="0 resamples"):
-        compare_pair(one, one, 0)
-    with pytest.raises(DataError, match="0 trials"):
-        compare_pair(one, one, 1, 0)
     assert isinstance(compare_pair(one, one, 1, 1), PairedResult)

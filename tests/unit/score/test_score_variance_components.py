@@ -71,14 +71,6 @@ def test_seeds_that_agree_leave_the_sentences() -> None:
     assert same.freedom is None, "infinity is no number of JSON"
 
 
-def test_too_few_are_refused() -> None:
-    two, three, still = np.zeros(2), np.zeros(3), np.zeros((R, 3))
-    with pytest.raises(ValueError, match="3 seeds of each"):
-        seed_test(three, two, still, still[:, :2], N)
-    with pytest.raises(ValueError, match="two sentences"):
-        seed_test(three, three, still, still, 1)
-
-
 def plain_bootstrap(one_RS: Array, other_RS: Array, generator: np.random.Generator) -> bool:
     """Call a difference where 0 lies outside 95 % of resamples of seeds and sentences."""
     count = one_RS.shape[1]

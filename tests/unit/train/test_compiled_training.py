@@ -19,7 +19,7 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train import compiled
 from mdnmt.train.batches import collate
-from mdnmt.train.conditions import conditions_here, resumed_conditions
+from mdnmt.train.conditions import Conditions, conditions_here, resumed_conditions
 from mdnmt.train.metrics_log import read_metrics
 from mdnmt.train.progress import Progress
 from mdnmt.train.run import build_method, train_run
@@ -69,10 +69,7 @@ def test_losses_that_count_padding_get_no_more_of_it(
 
 
 def test_a_run_resumes_under_the_same_value_alone(make_spec: Any, toy_task: Path) -> None:
-    state = {
-        **Progress(update=3).to_json(),
-        "conditions": {"precision": "fp32", "kernels": "cpu", "compile": "default"},
-    }
+    state = Conditions("code", "fp32", "cpu", "default").with_progress(Progress(update=3))
     for wanted in ("default", "off"):
         spec = make_spec(compile=wanted)
         here = conditions_here(spec.builder, spec.training, CPU, build_method(spec, TaskData.load(toy_task), CPU))
@@ -106,6 +103,6 @@ def test_a_failing_compiler_and_a_pretrained_model_are_told_in_one_line(
         pytest.raises(ConfigError, match=r"compile: default: torch's compiler failed \(no C\+\+ compiler\)"),
         compiled.compiler_errors("default"),
     ):
-        method.model.training_states(None)
+        method.model.compiled_states(None)
     with pytest.raises(ConfigError, match=r"compile: default for a pretrained model"):
         compiled.compile_model(replace(method, model=nn.Linear(2, 2)), "default")

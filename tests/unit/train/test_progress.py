@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 from mdnmt.config.training import Training
 from mdnmt.train.progress import Progress
@@ -36,6 +37,8 @@ def test_which_checkpoints_make_the_weights() -> None:
     assert (progress.final(average), progress.alternative(average)) == ([20, 30, 40], [20])
     assert (progress.final(best), progress.alternative(best)) == ([20], [20, 30, 40])
     assert progress.newest(average) == progress.newest(best) == [20, 30, 40]  # kept on disk for both
+    assert validated([2.0, 3.0, 2.5]).weights_needed(Training(average_checkpoints=2)) == {10, 20, 30}
+    assert Progress().weights_needed(Training()) == set()
     assert progress.final(Training(average_checkpoints=9)) == [10, 20, 30, 40]
     none = Training(average_checkpoints=0)
     assert (progress.final(none), progress.alternative(none), progress.newest(none)) == ([20], [20], [])
@@ -45,4 +48,4 @@ def test_which_checkpoints_make_the_weights() -> None:
 def test_it_comes_back_from_json() -> None:
     progress = validated([0.1 + 0.2])
     progress.epoch, progress.position, progress.window = 3, 7, {"words": 5.0, "generation": 1 / 3}
-    assert Progress.from_json(json.loads(json.dumps(progress.to_json()))) == progress
+    assert Progress(**json.loads(json.dumps(asdict(progress)))) == progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mdnmt.train.throughput import Throughput
+from mdnmt.train.meters import Throughput
 
 
 def test_pauses_and_what_was_before_a_restart_do_not_count() -> None:

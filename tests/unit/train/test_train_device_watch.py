@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from device_watch import DeviceWatch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
-
-from mdnmt.train.device_watch import DeviceWatch
 
 CUDA = torch.device("cuda", 0)
 

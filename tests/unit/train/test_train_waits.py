@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from device_watch import DeviceWatch, Finding
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mdnmt.checkpoints.store import CheckpointStore
@@ -16,7 +17,6 @@ from mdnmt.paths import RunPaths
 from mdnmt.tasks.task_data import TaskData
 from mdnmt.train.batch_sampler import UpdateBatches
 from mdnmt.train.data_parallel import Workers
-from mdnmt.train.device_watch import DeviceWatch, Finding
 from mdnmt.train.forward_backward import domain_sums
 from mdnmt.train.meters import Meters, Step
 from mdnmt.train.metrics_log import MetricsLog

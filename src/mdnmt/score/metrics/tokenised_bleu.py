@@ -6,7 +6,7 @@ own tokenisation and smoothing are off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -67,26 +67,17 @@ def sentence_counts(hypotheses: Sequence[str], references: Sequence[str], lang: 
     return counted(("bleu_tok", lang, tokenizer), hypotheses, references, count)
 
 
-def score(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    lang: str,
-    tokenizer: str,
-    counts: Callable[[], Counts] | None = None,
-) -> Score:
-    """Return the score of lines that `words` made; the signature is sacreBLEU's, extended by the tokenizer.
+def score(hypotheses: Sequence[str], references: Sequence[str], lang: str, tokenizer: str) -> Score:
+    """Return the score of plain text; the signature is sacreBLEU's, extended by the tokenizer.
 
     Args:
-        hypotheses: words of each sentence; with `counts`, only their number matters.
-        references: words of each sentence.
+        hypotheses: one sentence each.
+        references: one sentence each.
         lang: language code.
         tokenizer: the task's tokenizer.
-        counts: returns the result of `sentence_counts` for the hypotheses.
-
-    Raises:
-        DataError: hypotheses and references differ in number, or there are none.
     """
-    found = corpus_score(metric, hypotheses, references, counts)
+    counts = sentence_counts(hypotheses, references, lang, tokenizer)
+    found = corpus_score(metric(reference_words(tuple(references), lang, tokenizer)), counts)
     package = _PACKAGE.get(tokenizer)
     cut_by = f"{package}-{version(package)}-{lang}" if package else f"{tokenizer}-{lang}"
     return Score(found.score, f"{found.signature}|words:{cut_by}")

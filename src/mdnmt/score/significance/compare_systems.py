@@ -7,64 +7,50 @@ sentence variance (`variance_components`). All comparisons in one metric are cor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from mdnmt.config.metrics import Metric
 from mdnmt.errors import DataError
+from mdnmt.fsio import write_sealed
 from mdnmt.score.significance.holm import draws_needed
-from mdnmt.score.significance.paired_tests import NUM_RESAMPLES, NUM_TRIALS, check, paired_result
+from mdnmt.score.significance.paired_tests import check, paired_result
 from mdnmt.score.significance.resampling import SEED, bootstrap_scores, randomised_differences
 from mdnmt.score.significance.seeds import Comparison, compare_seeds, decide
 from mdnmt.score.significance.sentence_statistics import Array, SentenceCounts, counter
-from mdnmt.score.test_sets import TestSets, has_hypotheses
+from mdnmt.score.test_sets import TestSets, has_hypotheses, load_test_sets, sums_of
 
 Folders = Mapping[str, Mapping[str, Path]]  # system -> seed -> directory of its hypotheses
+ALPHA = 0.05  # significance level; a lower p-value earns a star
 Found = dict[str, dict[str, dict[Metric, Comparison]]]  # system -> domain -> metric
 
 
-@dataclass(frozen=True)
-class SignificanceOptions:
-    """How systems are compared.
+def write_comparison(spec: Mapping[str, Any], path: Path) -> None:
+    """Write what `compare_systems` finds, with the options that it was found with.
 
-    Attributes:
-        metrics: the metrics in which they are compared.
-        num_resamples: least number of bootstrap resamples; the correction may need more.
-        num_trials: least number of trials of the approximate randomisation.
-        correction: "holm"; or "none", as for the stars in the papers' tables: the bootstrap without correction.
-        alpha: significance level; a lower p-value earns a star.
+    Raises:
+        DataError: as `compare_systems`.
     """
-
-    __test__ = False  # keeps pytest from collecting it
-
-    metrics: tuple[Metric, ...] = ("bleu", "chrf")
-    num_resamples: int = NUM_RESAMPLES
-    num_trials: int = NUM_TRIALS
-    correction: Literal["holm", "none"] = "holm"
-    alpha: float = 0.05
+    folders = [Path(folder) for seeds in spec["systems"].values() for folder in seeds.values()]
+    segments = [Path(file) for seeds in spec["comet"].values() for file in seeds.values()]
+    made_from = [*(sums for folder in folders for sums in sums_of(folder)), *segments]
+    write_sealed(path, compare_systems(spec), made_from, made_with=spec)
 
 
-def compare_systems(
-    test_sets: TestSets,
-    baseline: str,
-    systems: Folders,
-    tests: SignificanceOptions | None = None,
-    comet: Folders | None = None,
-) -> dict[str, Any]:
-    """Compare each of `systems` with the one named `baseline`: seed by seed, and over all seeds together.
+def compare_systems(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare all systems of a table with its baseline: seed by seed, and over all seeds together.
 
     A system is not compared on a domain without hypotheses of it (single-domain systems), or in a metric that is
     missing for one of its own or the baseline's seeds.
 
     Args:
-        test_sets: the task's test sets.
-        baseline: name of one of `systems`.
-        systems: folders of the hypotheses.
-        tests: how to compare; None: the default options.
-        comet: files of the COMET scores of sentences.
+        spec: `task`, the folder of the task's data; `limit`, how many test sentences of each domain count (None: all);
+            `baseline`; `systems`, name -> seed -> folder of hypotheses; `comet`, the same with files of sentence
+            scores; `metrics`; `num_resamples` and `num_trials`, the least numbers of draws; and `correction`: "holm",
+            or "none", as for the stars in the papers' tables: the bootstrap without correction.
 
     Returns:
         The options; "comparisons": their number by metric; "num_resamples" and "num_trials": the numbers of draws used;
@@ -74,31 +60,34 @@ def compare_systems(
         DataError: the baseline is missing or lacks a seed of a system, or hypotheses are missing or do not match the
             references.
     """
-    tests = tests or SignificanceOptions()
+    test_sets = load_test_sets(Path(spec["task"]), spec["limit"])
+    baseline, correction = spec["baseline"], spec["correction"]
+    systems, comet = (
+        {name: {seed: Path(path) for seed, path in seeds.items()} for name, seeds in spec[key].items()}
+        for key in ("systems", "comet")
+    )
     _check_systems(baseline, systems)
     domains = {system: _domains(test_sets, system, folders) for system, folders in systems.items()}
     at_most = sum(len(there) for system, there in domains.items() if system != baseline)
-    needed = draws_needed(at_most, tests.alpha) if tests.correction == "holm" else 1
-    draws = (max(tests.num_resamples, needed), max(tests.num_trials, needed))
+    needed = draws_needed(at_most, ALPHA) if correction == "holm" else 1
+    draws = (max(spec["num_resamples"], needed), max(spec["num_trials"], needed))
     found: Found = {system: {} for system in systems if system != baseline}
     for domain in test_sets.domains:
         there = {system: folders for system, folders in systems.items() if domain in domains[system]}
-        counts = _count(test_sets, domain, there, tests.metrics, comet or {})
+        counts = _count(test_sets, domain, there, spec["metrics"], comet)
         for (system, metric), compared in _compare_domain(baseline, counts, draws).items():
             found[system].setdefault(domain, {})[metric] = compared
-    comparisons = decide(found, tests.correction, tests.alpha)
+    comparisons = decide(found, correction, ALPHA)
     return {
         "baseline": baseline,
-        "alpha": tests.alpha,
-        "correction": tests.correction,
+        "alpha": ALPHA,
+        "correction": correction,
         "seed": SEED,
         "num_resamples": draws[0],
         "num_trials": draws[1],
         "comparisons": comparisons,
         "systems": {
-            system: {
-                domain: {metric: one.as_json() for metric, one in metrics.items()} for domain, metrics in by.items()
-            }
+            system: {domain: {metric: asdict(one) for metric, one in metrics.items()} for domain, metrics in by.items()}
             for system, by in found.items()
         },
     }
@@ -157,7 +146,7 @@ def _compare_domain(
         return {}
     two = {(m, s, seed): (counts[m, baseline][seed], counts[m, s][seed]) for m, s, seed in pairs}
     for pair in two.values():
-        check(*pair, *draws)
+        check(*pair)
     scores = {place: counts[place[0], place[1]][place[2]].total for place in places}
     sampled = bootstrap_scores([counts[metric, system][seed] for metric, system, seed in places], draws[0])
     resampled = {place: sampled[:, column] for column, place in enumerate(places)}

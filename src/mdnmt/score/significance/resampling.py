@@ -17,21 +17,19 @@ SEED = 12345  # sacreBLEU's default
 BLOCK = 1024  # draws per block; a multiple of 32, because numpy takes 32 booleans from one random integer
 
 
-def bootstrap_scores(systems: Sequence[SentenceCounts], num_resamples: int, seed: int = SEED) -> Array:
+def bootstrap_scores(systems: Sequence[SentenceCounts], num_resamples: int) -> Array:
     """Return the scores [R, systems] on resampled test sets (Koehn 2004), the same sentences for each system."""
     sums = _Sums(systems)
     # sacreBLEU sums integer statistics in float32, so the scores are computed from float32 sums too.
     kinds = [np.float64 if system.counts_NC.dtype.kind == "f" else np.float32 for system in systems]
     scores_RS = np.empty((num_resamples, len(systems)))
-    for rows, weights_RN in _resamples(len(systems[0].counts_NC), num_resamples, seed):
+    for rows, weights_RN in _resamples(len(systems[0].counts_NC), num_resamples):
         for place, (system, kind, sums_RC) in enumerate(zip(systems, kinds, sums.of(weights_RN), strict=True)):
             scores_RS[rows, place] = system.score(sums_RC.astype(kind))
     return scores_RS
 
 
-def randomised_differences(
-    pairs: Sequence[tuple[SentenceCounts, SentenceCounts]], num_trials: int, seed: int = SEED
-) -> Array:
+def randomised_differences(pairs: Sequence[tuple[SentenceCounts, SentenceCounts]], num_trials: int) -> Array:
     """Return the absolute differences [R, pairs] after each sentence of two systems is swapped by the toss of a coin.
 
     Approximate randomisation: Noreen 1989; Riezler and Maxwell 2005.
@@ -40,7 +38,7 @@ def randomised_differences(
     sums = _Sums(moved)
     totals = [(first.counts_NC.sum(axis=0), second.counts_NC.sum(axis=0)) for first, second in pairs]
     found_RP = np.empty((num_trials, len(pairs)))
-    for rows, tosses_RN in _tosses(len(pairs[0][0].counts_NC), num_trials, seed):
+    for rows, tosses_RN in _tosses(len(pairs[0][0].counts_NC), num_trials):
         for place, (pair, (first_C, second_C), sums_RC) in enumerate(
             zip(moved, totals, sums.of(tosses_RN), strict=True)
         ):
@@ -84,9 +82,9 @@ def _blocks(number: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK, number))
 
 
-def _resamples(num_sentences: int, number: int, seed: int) -> Iterator[tuple[slice, Array]]:
+def _resamples(num_sentences: int, number: int) -> Iterator[tuple[slice, Array]]:
     """Yield [R, N]: how often each resample contains each sentence."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(SEED)
     for block in _blocks(number):
         rows = block.stop - block.start
         drawn_RN = generator.choice(num_sentences, size=(rows, num_sentences), replace=True)
@@ -95,9 +93,9 @@ def _resamples(num_sentences: int, number: int, seed: int) -> Iterator[tuple[sli
         yield block, counted.reshape(rows, num_sentences).astype(np.float32)
 
 
-def _tosses(num_sentences: int, number: int, seed: int) -> Iterator[tuple[slice, Array]]:
+def _tosses(num_sentences: int, number: int) -> Iterator[tuple[slice, Array]]:
     """Yield [R, N]: for each trial, which sentences stay (1) and which are swapped (0)."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(SEED)
     for block in _blocks(number):
         stays_RN = generator.integers(2, size=(block.stop - block.start, num_sentences), dtype=bool)
         yield block, stays_RN.astype(np.float32)

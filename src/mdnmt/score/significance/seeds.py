@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from mdnmt.config.metrics import METRICS, Metric
 from mdnmt.score.significance.holm import holm
@@ -53,14 +53,10 @@ class Comparison:
     p_randomisation: float
     per_seed: Mapping[str, PairedResult]
     over_seeds: SeedTest | None
-    p: float = field(default=1.0)
-    p_corrected: float = field(default=1.0)
+    p: float = 1.0
+    p_corrected: float = 1.0
     verdict: Verdict | None = None
     seeds_verdict: OverSeeds = "inconclusive"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the comparison as plain JSON values."""
-        return asdict(self)
 
 
 def compare_seeds(

@@ -7,7 +7,7 @@ plug-in also defines `INFO`; those here have an entry in `mdnmt.config.metrics`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -33,12 +33,9 @@ def score(name: str, hypotheses: Sequence[str], references: Sequence[str], targe
         hypotheses: plain text, one sentence each.
         references: plain text, one sentence each.
         target_lang: language code of the target; selects the tokenisation.
-
-    Raises:
-        DataError: hypotheses and references differ in number, or there are none.
     """
-    counts = partial(sentence_counts, name, hypotheses, references, target_lang)
-    return corpus_score(partial(cached_metric, name, target_lang), hypotheses, references, counts)
+    metric = cached_metric(name, target_lang, tuple(references))
+    return corpus_score(metric, sentence_counts(name, hypotheses, references, target_lang))
 
 
 def sentence_counts(name: str, hypotheses: Sequence[str], references: Sequence[str], target_lang: str) -> Counts:

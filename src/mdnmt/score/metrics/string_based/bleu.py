@@ -11,7 +11,7 @@ from mdnmt.languages import language, spaceless_script
 _LOOKED_AT = 200  # references whose script is looked at
 
 
-def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
+def metric(target_lang: str, references: Sequence[str]) -> Any:
     """Return sacreBLEU's metric with the tokenisation of the language; `references` are cached.
 
     Raises:
@@ -19,8 +19,7 @@ def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    cached = None if references is None else [list(references)]
-    return BLEU(tokenize=tokenization(target_lang, references or ()), references=cached)
+    return BLEU(tokenize=tokenization(target_lang, references), references=[list(references)])
 
 
 def tokenization(target_lang: str, references: Sequence[str] = ()) -> str:

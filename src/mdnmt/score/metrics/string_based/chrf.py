@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
+def metric(target_lang: str, references: Sequence[str]) -> Any:
     """Return sacreBLEU's metric, which is the same for all languages; `references` are cached."""
     from sacrebleu.metrics.chrf import CHRF
 
-    return CHRF(references=None if references is None else [list(references)])
+    return CHRF(references=[list(references)])

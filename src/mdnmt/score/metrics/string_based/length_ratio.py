@@ -8,7 +8,7 @@ from typing import Any
 from mdnmt.score.metrics.string_based.bleu import tokenization
 
 
-def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
+def metric(target_lang: str, references: Sequence[str]) -> Any:
     """Return sacreBLEU's BLEU with the length ratio as its score; `references` are cached.
 
     Raises:
@@ -22,5 +22,4 @@ def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
             found.score = 100.0 * found.sys_len / found.ref_len if found.ref_len else 0.0
             return found
 
-    cached = None if references is None else [list(references)]
-    return LengthRatio(tokenize=tokenization(target_lang, references or ()), references=cached)
+    return LengthRatio(tokenize=tokenization(target_lang, references), references=[list(references)])

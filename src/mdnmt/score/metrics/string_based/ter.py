@@ -9,7 +9,7 @@ from mdnmt.languages import language
 from mdnmt.score.metrics.string_based.bleu import tokenization
 
 
-def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
+def metric(target_lang: str, references: Sequence[str]) -> Any:
     """Return sacreBLEU's metric: lower-cased as in tercom; 0 is best, and it can exceed 100; `references` are cached.
 
     Chinese and Japanese are split as sacreBLEU's `asian_support` does; tercom does not split Thai, Khmer, Lao and
@@ -20,14 +20,14 @@ def metric(target_lang: str, references: Sequence[str] | None = None) -> Any:
     """
     from sacrebleu.metrics.ter import TER
 
-    cached = None if references is None else [list(references)]
-    by_character = tokenization(target_lang, references or ()) != "13a"
+    cached = [list(references)]
+    by_character = tokenization(target_lang, references) != "13a"
     if not by_character or language(target_lang).base in ("zh", "ja"):
         return TER(normalized=by_character, asian_support=by_character, references=cached)
     return _character_ter(cached)
 
 
-def _character_ter(references: list[list[str]] | None) -> Any:
+def _character_ter(references: list[list[str]]) -> Any:
     from sacrebleu.metrics.ter import TER
     from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
