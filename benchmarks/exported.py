@@ -22,6 +22,9 @@ import torch
 from mdnmt import fsio
 from mdnmt.config.decoding import Decoding
 from mdnmt.decode.translator import Translator
+from mdnmt.paths import RunPaths
+from mdnmt.tasks.segmentation.segmenter import Segmenter
+from mdnmt.tasks.segmentation.vocabulary import Vocab
 from mdnmt.tasks.task_data import TaskData
 
 LONGEST = 200
@@ -41,7 +44,10 @@ def ours(run: Path, task: Path, sentences: int) -> dict[str, Any]:
             found += fsio.read_lines(task / "text" / f"test.{domain}.{lang}")[:each]
         domains += [domain] * (len(texts) - len(domains))
     sources = translator.encode(texts, domains)
-    targets = [_ids(translator, pieces) for pieces in _target_pieces(run, translator, references, domains)]
+    folder = RunPaths(run).segmentation
+    segmenters = {domain: Segmenter.load(folder, translator.target_lang, domain) for domain in translator.domains}
+    pairs = zip(references, domains, strict=True)
+    targets = [_ids(translator.target_vocab, segmenters[domain].encode(line)) for line, domain in pairs]
     labels = domains if translator.needs_domain else None
     likelihood = translator.force_ids(sources, targets, SEARCH, labels)
     best = [found[0] for found in translator.translate_ids(sources, SEARCH, labels)]
@@ -58,17 +64,7 @@ def ours(run: Path, task: Path, sentences: int) -> dict[str, Any]:
     }
 
 
-def _target_pieces(run: Path, translator: Translator, lines: list[str], domains: list[str]) -> list[list[str]]:
-    from mdnmt.paths import RunPaths
-    from mdnmt.tasks.segmentation.segmenter import Segmenter
-
-    folder, lang = RunPaths(run).segmentation, translator.target_lang
-    segmenters = {domain: Segmenter.load(folder, lang, domain) for domain in set(domains)}
-    return [segmenters[domain].encode(line) for line, domain in zip(lines, domains, strict=True)]
-
-
-def _ids(translator: Translator, pieces: list[str]) -> Any:
-    vocab = translator.target_vocab
+def _ids(vocab: Vocab, pieces: list[str]) -> Any:
     return np.array([*vocab.encode(pieces), vocab.eos], dtype=np.int32)
 
 
@@ -78,11 +74,11 @@ def compare(run: Path, mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str
     gaps = [abs(a - b) for a, b in zip(mine["forced"], theirs["forced"], strict=True)]
     pairs = list(zip(mine["hypotheses"], theirs["hypotheses"], strict=True))
     differing = [number for number, (a, b) in enumerate(pairs) if a != b]
-    sources = [_source_ids(translator, mine["pieces"][number]) for number in differing]
+    sources = [_ids(translator.source_vocab, mine["pieces"][number]) for number in differing]
     labels = [mine["domains"][number] for number in differing] if mine["needs_domain"] else None
     scores = []
     for side in (0, 1):
-        targets = [_ids(translator, pairs[number][side]) for number in differing]
+        targets = [_ids(translator.target_vocab, pairs[number][side]) for number in differing]
         found = translator.force_ids(sources, targets, SEARCH, labels)
         scores.append([-nll / pieces for nll, pieces in zip(found.nll, found.pieces, strict=True)])
     reasons = {"tie": 0, "cut": 0, "other": 0}
@@ -102,11 +98,6 @@ def compare(run: Path, mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str
         **reasons,
         "others": others,
     }
-
-
-def _source_ids(translator: Translator, pieces: list[str]) -> Any:
-    vocab = translator.source_vocab
-    return np.array([*vocab.encode(pieces), vocab.eos], dtype=np.int32)
 
 
 def main() -> None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from mdnmt import fsio
 from mdnmt.config.corpus import CorpusConfig
@@ -20,14 +22,31 @@ from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.task_data import TaskData
-from mdnmt.tasks.task_spec import task_spec
+from mdnmt.tasks.task_spec import TaskSpec, task_spec
 
 HELD_OUT = 2000
-CORPUS = {
-    "title": "text",
-    "source": {"provider": "local"},
-    "reader": {"name": "plain"},
-}
+
+
+def make_spec(text: Path, langs: Sequence[str], work: Path, **task: Any) -> TaskSpec:
+    """Fetch the text of a folder into `work`/fetched, and return what a task of it is made from; `task` has options."""
+    corpus = CorpusConfig.model_validate(
+        {
+            "title": "text",
+            "languages": [*langs],
+            "source": {"provider": "local", "folder": str(text)},
+            "reader": {"name": "plain"},
+        }
+    )
+    cache = work / "hashes.json"
+    fetch(fetch_spec("text", corpus, cache), work / "fetched" / "text")
+    config = {
+        "title": "text",
+        "source_lang": langs[0],
+        "target_lang": langs[1],
+        "domains": {"text": {"corpora": ["text"], "valid": HELD_OUT, "test": HELD_OUT}},
+        **task,
+    }
+    return task_spec("text", TaskConfig.model_validate(config), {"text": corpus}, cache)
 
 
 def make_task(files: list[Path], lines: int, merges: int, folder: Path) -> None:
@@ -39,19 +58,9 @@ def make_task(files: list[Path], lines: int, merges: int, folder: Path) -> None:
         for file, lang in zip(files, langs, strict=True):
             with file.open(encoding="utf-8", newline="\n") as given:
                 fsio.write_lines(text / f"train.{lang}", (line.rstrip("\r\n") for line in islice(given, lines)))
-        corpus = {**CORPUS, "languages": langs, "source": {"provider": "local", "folder": str(text)}}
-        task = {
-            "title": "text",
-            "source_lang": langs[0],
-            "target_lang": langs[1],
-            "domains": {"text": {"corpora": ["text"], "valid": HELD_OUT, "test": HELD_OUT}},
-            "segmentation": {"bpe": "joint", "bpe_merge_operations": merges},
-            "vocabulary": {"joint": True},
-            "leakage": {"near_duplicates": None},
-        }
-        config, cache = CorpusConfig.model_validate(corpus), Path(work) / "hashes.json"
-        fetch(fetch_spec("text", config, cache), Path(work) / "fetched" / "text")
-        spec = task_spec("text", TaskConfig.model_validate(task), {"text": config}, cache)
+        segmentation = {"bpe": "joint", "bpe_merge_operations": merges}
+        options = {"vocabulary": {"joint": True}, "leakage": {"near_duplicates": None}}
+        spec = make_spec(text, langs, Path(work), segmentation=segmentation, **options)
         build_task(spec, Path(work) / "fetched", folder, 2)
 
 

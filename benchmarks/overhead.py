@@ -10,21 +10,13 @@ waited away: reading the workflow, choosing jobs, a core that nothing is ready f
 core has its job is part of the jobs' time, since it makes them slower.
 
 Inside are the rules that train, translate and score. `measure` is one of them: all it does is to train and translate
-each row under a stopwatch, alone on the machine. The share with it outside is printed as well. Two views:
-1. by rule: all core-seconds of these jobs;
-2. by work: the same without the starts of their processes. How long a start takes (Python and everything that a job of
-   the rule imports) is measured here and now, on this machine, the least of `--starts` tries, times the jobs. A study
-   of toys is mostly starts; a real one has next to none. The seconds that runs wrote down of themselves (updates and
-   validation in run.json, translation in the logs) are printed beside it; loading, saving and scoring are not in them.
+each row under a stopwatch, alone on the machine. The share with it outside is printed as well.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import resource
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -34,31 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from mdnmt import fsio, provenance
-from mdnmt.score.metrics.comet_environment import PYTHON
 
-TRANSLATING = "import mdnmt.decode.translator, mdnmt.decode.batching, mdnmt.score.metrics.score, sacrebleu"
-TRAINING = f"{TRANSLATING}, mdnmt.train.run"
-SCORING = "import mdnmt.score.metrics.score, mdnmt.score.test_sets, sacrebleu"
-SCORING_BY_COMET = "import mdnmt.score.metrics.comet, mdnmt.train.device"
-# Rules that train, translate or score -> what a job of theirs imports before it does anything.
-INSIDE = {
-    "train": TRAINING,
-    "decode": TRANSLATING,
-    "word_accuracy": TRANSLATING,
-    "comet": SCORING_BY_COMET,
-    "comets": SCORING_BY_COMET,
-    "score": SCORING,
-    "score_copy": SCORING,
-    "ter": SCORING,
-    "measure": "import mdnmt.analysis.resources, sacremoses",
-}
+INSIDE = {"train", "decode", "word_accuracy", "comet", "comets", "score", "score_copy", "requested_metric", "measure"}
 STOPWATCH = "measure"
 NOTHING = "no job"
 DATE = re.compile(r"\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]")
 BEGUN = re.compile(r"(?:Job (\d+): |    jobid: (\d+)$)")
 ENDED = re.compile(r"Finished jobid: (\d+) \(Rule: (\w+)\)")
 STARTED_AT = re.compile(r"(\d{4}-\d\d-\d\dT\d{6}\.\d+)\.snakemake\.log")
-TRANSLATED = re.compile(r"^\S+: \d+ sentences in ([\d.]+) s$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -119,33 +94,6 @@ def occupied(log: Log, wide: Iterable[str]) -> dict[str, tuple[int, float]]:
     return {**rows, NOTHING: (0, max(0.0, rest))}
 
 
-def start_seconds(code: str, tries: int) -> float:
-    """Return the processor seconds of a process that imports and does nothing else, the least of the tries."""
-    python = PYTHON if code == SCORING_BY_COMET else sys.executable
-
-    def one() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([python, "-c", code], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    one()  # from here on the files are in memory
-    return min(one() for _ in range(tries))
-
-
-def written_down(folder: Path, log: Log) -> dict[str, float]:
-    """Return the seconds that the jobs of this start wrote down of themselves: of training, of translation."""
-
-    def of_this_start(pattern: str) -> list[Path]:
-        return [path for path in folder.glob(pattern) if log.begun <= path.stat().st_mtime <= log.ended + 1]
-
-    training = sum(float(fsio.read_json(path)["seconds"]) for path in of_this_start("results/runs/*/*/*/run.json"))
-    texts = (
-        path.read_text(errors="replace") for name in ("train", "decode") for path in of_this_start(f"logs/{name}/*")
-    )
-    return {"training": training, "translation": sum(float(one) for text in texts for one in TRANSLATED.findall(text))}
-
-
 def table(rows: dict[str, tuple[int, float]], total: float) -> None:
     print("| rule | jobs | core-seconds | a job | share | |\n|---|---:|---:|---:|---:|---|")
     for rule, (count, seconds) in sorted(rows.items(), key=lambda row: -row[1][1]):
@@ -159,7 +107,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="project with a finished study")
     parser.add_argument("--log", type=Path, help="of Snakemake (default: the newest)")
     parser.add_argument("--wide", nargs="*", default=["measure"], help="rules that take all cores")
-    parser.add_argument("--starts", type=int, default=3, help="tries of each start; 0: only the first view")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     options = parser.parse_args()
     path = options.log or max((options.folder / ".snakemake" / "log").glob("*.log"), default=None)
@@ -174,27 +121,16 @@ def main() -> None:
     inside = sum(seconds for rule, (_, seconds) in rows.items() if rule in INSIDE)
     outside = 100 * (1 - inside / total)
     with_measured = outside + 100 * rows.get(STOPWATCH, (0, 0.0))[1] / total
-    print(f"\nBy rule: outside of train, decode and score {outside:.1f} %, or {with_measured:.1f} % with {STOPWATCH}")
+    print(f"\nOutside of train, decode and score {outside:.1f} %, or {with_measured:.1f} % with {STOPWATCH}")
     found: dict[str, Any] = {
         "provenance": provenance.collect(),
         "log": path.name,
         "seconds": log.ended - log.begun,
         "cores": log.cores,
         "rules": {rule: {"jobs": count, "core_seconds": seconds} for rule, (count, seconds) in rows.items()},
-        "outside_percent_by_rule": outside,
+        "outside_percent": outside,
         "outside_percent_with_measure": with_measured,
     }
-    if options.starts:
-        codes = {INSIDE[rule] for rule in rows if rule in INSIDE}
-        each = {code: start_seconds(code, options.starts) for code in codes}
-        starts = sum(count * each[INSIDE[rule]] for rule, (count, _) in rows.items() if rule in INSIDE)
-        by_work = 100 * (1 - max(0.0, inside - starts) / total)
-        own = written_down(options.folder, log)
-        listed = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in own.items())
-        print(f"Their starts take {starts:.0f} core-seconds ({100 * starts / total:.1f} %), measured now")
-        print(f"By work: outside of train, decode and score, starts of their processes included, {by_work:.1f} %")
-        print(f"Written down by the runs: {listed}")
-        found |= {"start_core_seconds": starts, "outside_percent_by_work": by_work, "written_down_seconds": own}
     if options.json:
         fsio.write_json(options.json, found)
 

@@ -23,7 +23,6 @@ import hashlib
 import io
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -32,25 +31,19 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import version
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
+from material import make_spec
 
-from mdnmt import fsio
-from mdnmt.config.corpus import CorpusConfig
-from mdnmt.config.task import TaskConfig
-from mdnmt.corpora.corpus_spec import fetch_spec
-from mdnmt.corpora.fetch import fetch
+from mdnmt import fsio, provenance
 from mdnmt.tasks import arrays_stage, build, codes_stage, text_stage
 from mdnmt.tasks.segmentation import token_encoder as encode
 from mdnmt.tasks.task_spec import STAGES as task_stages
-from mdnmt.tasks.task_spec import task_spec
 
-HELD_OUT = 2000
 DOMAIN = "text"
 SPLITS = ("train", "valid", "test")
 COMPARED = ("tokenise", "learn BPE", "apply BPE", "binarise")
@@ -113,30 +106,11 @@ def write_lines(files: Sequence[Path], lines: int, folder: Path) -> None:
             out.writelines(islice(endless(), lines))
 
 
-def with_pieces(folder: Path, langs: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
-    """Do the same as `ours` with sentencepiece."""
-    return ours(folder, langs, options, "sentencepiece")
-
-
-def ours(folder: Path, langs: Sequence[str], options: argparse.Namespace, bpe: str = "joint") -> dict[str, Any]:
+def ours(folder: Path, langs: Sequence[str], options: argparse.Namespace, bpe: str) -> dict[str, Any]:
     """Make the task of the text in `folder`, and measure its stages."""
-    corpus = {
-        "title": "text",
-        "languages": [*langs],
-        "source": {"provider": "local", "folder": str(folder)},
-        "reader": {"name": "plain"},
-    }
-    task = {
-        "title": "text",
-        "source_lang": langs[0],
-        "target_lang": langs[1],
-        "domains": {DOMAIN: {"corpora": ["text"], "valid": HELD_OUT, "test": HELD_OUT}},
-        "segmentation": {"bpe": bpe, "bpe_merge_operations": options.merges},
-        "leakage": {"near_duplicates": 0.8 if options.near else None},
-    }
-    config, cache = CorpusConfig.model_validate(corpus), folder / "hashes.json"
-    fetch(fetch_spec("text", config, cache), folder / "fetched" / "text")
-    spec = task_spec("text", TaskConfig.model_validate(task), {"text": config}, cache)
+    segmentation = {"bpe": bpe, "bpe_merge_operations": options.merges}
+    leakage = {"near_duplicates": 0.8 if options.near else None}
+    spec = make_spec(folder, langs, folder, segmentation=segmentation, leakage=leakage)
     for stage in task_stages:  # an earlier repetition's are complete, and would be taken as they are
         shutil.rmtree(folder / stage, ignore_errors=True)
     clock = Clock()
@@ -262,22 +236,6 @@ def compare_pieces(mine: Sequence[dict[str, Any]], others: Sequence[dict[str, An
     return {stages: round(ratio, 2) for stages, ratio in ratios.items()}
 
 
-def machine() -> dict[str, Any]:
-    """Return what the figures were measured with and on."""
-    packages = ("numpy", "sacremoses", "subword-nmt", "datasketch")
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "")
-    return {
-        "processor": model or platform.processor(),
-        "cores": os.cpu_count(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "python": platform.python_version(),
-        "load_average": os.getloadavg(),
-        **{name: version(name) for name in packages},
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs=2, type=Path, help="two files aligned by line, ending in .<language>")
@@ -293,13 +251,17 @@ def main() -> None:
     options = parser.parse_args()
     langs = [file.suffix[1:] for file in options.files]
     if options.only:
-        print(
-            json.dumps(
-                {"ours": ours, "plainly": plainly, "pieces": with_pieces}[options.only](options.folder, langs, options)
-            )
-        )
+        bpe = "sentencepiece" if options.only == "pieces" else "joint"
+        of_mdnmt = functools.partial(ours, bpe=bpe)
+        print(json.dumps((plainly if options.only == "plainly" else of_mdnmt)(options.folder, langs, options)))
         return
-    found: dict[str, Any] = {"machine": machine(), "jobs": options.jobs, "merges": options.merges, "sizes": {}}
+    found: dict[str, Any] = {
+        "provenance": provenance.collect(),
+        "load_average": os.getloadavg(),
+        "jobs": options.jobs,
+        "merges": options.merges,
+        "sizes": {},
+    }
     same, peaks = True, []
     for place, lines in enumerate(options.lines):
         with tempfile.TemporaryDirectory(prefix="mdnmt-") as name:

@@ -67,8 +67,9 @@ ABSENT = [
     "triton",
 ]
 
-UNSAFE_MODULES = {"pickle", "shelve", "marshal", "dill", "joblib"}
+UNSAFE_MODULES = {"pickle", "cloudpickle", "shelve", "marshal", "dill", "joblib"}
 UNSAFE_CALLS = {"yaml.unsafe_load", "yaml.full_load", "os.system"}
+UNSAFE_IN_THE_PACKAGE = re.compile(r"eval|exec|os\.popen|yaml\.load|.*\.extract(all)?")
 MUST_BE = {"torch.load": ("weights_only", "True"), "np.load": ("allow_pickle", "False")}
 SKIPS = {"pytest.skip", "pytest.xfail", "pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail"}
 # pip cannot install a browser, SLURM or a GPU, and `make test` makes no environment for COMET; the reason of the skip
@@ -185,6 +186,12 @@ def nothing_unsafe(root: Path) -> Iterator[str]:
                 given = {word.arg: ast.unparse(word.value) for word in node.keywords}
                 if called in UNSAFE_CALLS or (called == "time.sleep" and path in in_tests):
                     yield f"{place}: calls {called}"
+                if path not in in_tests and UNSAFE_IN_THE_PACKAGE.fullmatch(called):
+                    yield f"{place}: calls {called}, which may run or place what it reads"
+                if path not in in_tests and given.get("shell", "False") != "False":
+                    yield f"{place}: {called} with a shell"
+                if path not in in_tests and called in ("np.save", "numpy.save") and "allow_pickle" not in given:
+                    yield f"{place}: {called} without allow_pickle=False"
                 option, value = MUST_BE.get(called, ("", ""))
                 if option and given.get(option, value if called == "np.load" else None) != value:
                     yield f"{place}: {called} without {option}={value}"

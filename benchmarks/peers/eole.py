@@ -131,40 +131,30 @@ def convert(options: argparse.Namespace, folder: Path) -> None:
 
 def as_theirs(model: Path) -> dict[str, Any]:
     """Return our weights under eole's names."""
-    from weights import read_weights, split_projection
+    from weights import layers_as_theirs, read_weights
 
     ours = read_weights(model)
     theirs = {"src_emb.embeddings.weight": ours["source_embedding.weight"]}
-    # Modules of weight and bias: the ends of our names -> of theirs.
-    modules = {
-        "attention.out": "self_attn.final_linear",
-        "self_attention.out": "self_attn.final_linear",
-        "cross_attention.out": "context_attn.final_linear",
+    # Modules of weight and bias: ours -> theirs.
+    both = {
         "ffn.first": "mlp.gate_up_proj",
         "ffn.second": "mlp.down_proj",
-        "attention_residual.norm": "input_layernorm",
-        "self_attention_residual.norm": "input_layernorm",
-        "cross_attention_residual.norm": "precontext_layernorm",
         "ffn_residual.norm": "post_attention_layernorm",
     }
-    projections = {
-        "attention.qkv": ("self_attn", ["linear_query", "linear_keys", "linear_values"]),
-        "self_attention.qkv": ("self_attn", ["linear_query", "linear_keys", "linear_values"]),
-        "cross_attention.query": ("context_attn", ["linear_query"]),
-        "cross_attention.key_value": ("context_attn", ["linear_keys", "linear_values"]),
+    across = {
+        "cross_attention.out": "context_attn.final_linear",
+        "cross_attention_residual.norm": "precontext_layernorm",
     }
-    for name in {name.rpartition(".")[0] for name in ours if name.startswith(("encoder.", "decoder."))}:
-        side, _, rest = name.partition(".")
-        if rest == "norm":
-            theirs |= {f"{side}.layer_norm.{kind}": ours[f"{name}.{kind}"] for kind in ("weight", "bias")}
-            continue
-        _, number, module = rest.split(".", 2)
-        place = f"{side}.transformer_layers.{number}"
-        if module in modules:
-            theirs |= {f"{place}.{modules[module]}.{kind}": ours[f"{name}.{kind}"] for kind in ("weight", "bias")}
-        else:
-            block, parts = projections[module]
-            theirs |= {f"{place}.{block}.{part}": value for part, value in split_projection(ours, name, parts).items()}
+    queries, keys_values = ["linear_query"], ["linear_keys", "linear_values"]
+    for side, own in (("encoder", "attention"), ("decoder", "self_attention")):
+        theirs |= {f"{side}.layer_norm.{kind}": ours[f"{side}.norm.{kind}"] for kind in ("weight", "bias")}
+        modules = both | {f"{own}.out": "self_attn.final_linear", f"{own}_residual.norm": "input_layernorm"}
+        projections = {f"{own}.qkv": ("self_attn", [*queries, *keys_values])}
+        if side == "decoder":
+            modules |= across
+            projections["cross_attention.query"] = ("context_attn", queries)
+            projections["cross_attention.key_value"] = ("context_attn", keys_values)
+        theirs |= layers_as_theirs(ours, side, f"{side}.transformer_layers", modules, projections)
     return theirs
 
 

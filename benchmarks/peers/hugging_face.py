@@ -38,7 +38,7 @@ from transformers import (
     TrainerCallback,
     logging,
 )
-from weights import position_table, read_weights, split_projection
+from weights import layers_as_theirs, position_table, read_weights
 
 PAD, BOS, EOS, UNK = range(len(SPECIALS))
 IGNORED = -100  # what the toolkit puts where labels are padding
@@ -207,31 +207,22 @@ def convert(weights: dict[str, Tensor], size: dict[str, int]) -> MarianMTModel:
         "model.decoder.embed_positions.weight": position_table(MAX_POSITIONS, size["model_dim"]),
     }
     for side, self_attention in (("encoder", "attention"), ("decoder", "self_attention")):
-        for layer in range(size[f"{side}_layers"]):
-            ours, theirs = f"{side}.layers.{layer}.", f"model.{side}.layers.{layer}."
-            pairs = {
-                f"{self_attention}.out": "self_attn.out_proj",
-                f"{self_attention}_residual.norm": "self_attn_layer_norm",
-                "ffn.first": "fc1",
-                "ffn.second": "fc2",
-                "ffn_residual.norm": "final_layer_norm",
+        modules = {
+            f"{self_attention}.out": "self_attn.out_proj",
+            f"{self_attention}_residual.norm": "self_attn_layer_norm",
+            "ffn.first": "fc1",
+            "ffn.second": "fc2",
+            "ffn_residual.norm": "final_layer_norm",
+        }
+        fused = {f"{self_attention}.qkv": ("self_attn", ("q_proj", "k_proj", "v_proj"))}
+        if side == "decoder":
+            modules |= {
+                "cross_attention.query": "encoder_attn.q_proj",
+                "cross_attention.out": "encoder_attn.out_proj",
+                "cross_attention_residual.norm": "encoder_attn_layer_norm",
             }
-            fused: dict[str, tuple[str, tuple[str, ...]]] = {
-                f"{self_attention}.qkv": ("self_attn", ("q_proj", "k_proj", "v_proj"))
-            }
-            if side == "decoder":
-                pairs |= {
-                    "cross_attention.query": "encoder_attn.q_proj",
-                    "cross_attention.out": "encoder_attn.out_proj",
-                    "cross_attention_residual.norm": "encoder_attn_layer_norm",
-                }
-                fused["cross_attention.key_value"] = ("encoder_attn", ("k_proj", "v_proj"))
-            for from_name, to_name in pairs.items():
-                for kind in ("weight", "bias"):
-                    state[f"{theirs}{to_name}.{kind}"] = weights[f"{ours}{from_name}.{kind}"]
-            for from_name, (attention, parts) in fused.items():
-                for part, tensor in split_projection(weights, ours + from_name, parts).items():
-                    state[f"{theirs}{attention}.{part}"] = tensor
+            fused["cross_attention.key_value"] = ("encoder_attn", ("k_proj", "v_proj"))
+        state |= layers_as_theirs(weights, side, f"model.{side}.layers", modules, fused)
     model.load_state_dict(state)
     return model.eval()
 

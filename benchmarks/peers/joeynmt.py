@@ -26,7 +26,7 @@ from common import (
     timed_translation,
     write_training_text,
 )
-from weights import order_of, position_table, read_weights, split_projection
+from weights import layers_as_theirs, order_of, position_table, read_weights
 
 sys.path.pop(0)  # this file has the name of the package
 
@@ -160,14 +160,7 @@ def convert(weights: dict[str, Any], size: dict[str, int], pieces: list[str]) ->
         state[f"{side}.pe.pe"] = position_table(5000, size["model_dim"]).unsqueeze(0)
         if f"{side}.norm.weight" in weights:  # pre-norm
             state |= {f"{side}.layer_norm.{kind}": weights[f"{side}.norm.{kind}"] for kind in ("weight", "bias")}
-        for layer in range(size[f"{side}_layers"]):
-            prefix = f"{side}.layers.{layer}."
-            for ours, theirs in names[side].items():
-                for kind in ("weight", "bias"):
-                    state[f"{prefix}{theirs}.{kind}"] = weights[f"{prefix}{ours}.{kind}"]
-            for ours, (attention, parts) in fused[side].items():
-                for part, tensor in split_projection(weights, prefix + ours, parts).items():
-                    state[f"{prefix}{attention}.{part}"] = tensor
+        state |= layers_as_theirs(weights, side, f"{side}.layers", names[side], fused[side])
     return state
 
 

@@ -153,7 +153,7 @@ def convert(options: argparse.Namespace, folder: Path) -> Path:
 
 def as_theirs(model: Path) -> dict[str, Any]:
     """Return our weights under its names."""
-    from weights import read_weights, split_projection
+    from weights import layers_as_theirs, read_weights
 
     ours = read_weights(model)
     theirs = {"generator.weight": ours["output_weight"]}
@@ -180,15 +180,7 @@ def as_theirs(model: Path) -> dict[str, Any]:
             }
         for kind in ("weight", "bias"):
             theirs[f"{side}.layer_norm.{kind}"] = ours[f"{side}.norm.{kind}"]
-        number = 0
-        while f"{side}.layers.{number}.ffn.first.weight" in ours:
-            mine, place = f"{side}.layers.{number}", f"{side}.{stack}.{number}"
-            for name, module in modules.items():
-                theirs |= {f"{place}.{module}.{kind}": ours[f"{mine}.{name}.{kind}"] for kind in ("weight", "bias")}
-            for name, (block, parts) in split.items():
-                found = split_projection(ours, f"{mine}.{name}", parts)
-                theirs |= {f"{place}.{block}.{part}": tensor for part, tensor in found.items()}
-            number += 1
+        theirs |= layers_as_theirs(ours, side, f"{side}.{stack}", modules, split)
     return theirs
 
 

@@ -64,3 +64,31 @@ def split_projection(weights: dict[str, Tensor], name: str, parts: Sequence[str]
         for kind in ("weight", "bias")
         for part, tensor in zip(parts, weights[f"{name}.{kind}"].chunk(len(parts)))  # noqa: B905
     }
+
+
+def layers_as_theirs(
+    ours: dict[str, Tensor],
+    side: str,
+    stack: str,
+    modules: dict[str, str],
+    projections: dict[str, tuple[str, Sequence[str]]],
+) -> dict[str, Tensor]:
+    """Return the layers of one side under a toolkit's names.
+
+    Args:
+        ours: all our tensors.
+        side: encoder or decoder.
+        stack: the toolkit's name of its layers.
+        modules: of weight and bias, our name in a layer -> theirs.
+        projections: that they keep apart, our name in a layer -> their block and its parts.
+    """
+    theirs, number = {}, 0
+    while f"{side}.layers.{number}.ffn.first.weight" in ours:
+        mine, place = f"{side}.layers.{number}", f"{stack}.{number}"
+        for name, module in modules.items():
+            theirs |= {f"{place}.{module}.{kind}": ours[f"{mine}.{name}.{kind}"] for kind in ("weight", "bias")}
+        for name, (block, parts) in projections.items():
+            found = split_projection(ours, f"{mine}.{name}", parts)
+            theirs |= {f"{place}.{block}.{part}": tensor for part, tensor in found.items()}
+        number += 1
+    return theirs

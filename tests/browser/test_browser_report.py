@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.chromium_pipe import Chromium, executable
+from browser.chromium_pipe import Chromium
 from browser.sample_study import write_study
 
 from mdnmt.report import report_page
@@ -117,15 +116,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = folder / "report.html"
     made.write_text(report_page.render(write_study(folder)), encoding="utf-8")
     return made
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    program = executable()
-    if program is None:
-        pytest.skip("no Chromium here: `apt-get install chromium` (Debian, Ubuntu), then run this test again")
-    with Chromium(program, tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 def unfold(chromium: Chromium) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.chromium_pipe import Chromium, executable
+from browser.chromium_pipe import Chromium
 from page_server import finished_run, service_of, serving
 
 from mdnmt.extras.serve.requests import Limits
@@ -33,15 +33,6 @@ HOSTILE = (
     "<script>document.title = 'owned'</script> <img src=x onerror=\"document.title='owned'\">\n"
     "\u202eevil \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627\n'\"&lt;b&gt; {{7*7}} ${7*7}"
 )
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    program = executable()
-    if program is None:
-        pytest.skip("no Chromium here: `apt-get install chromium` (Debian, Ubuntu), then run this test again")
-    with Chromium(program, tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

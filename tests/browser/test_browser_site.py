@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser.chromium_pipe import Chromium, executable
+from browser.chromium_pipe import Chromium
 
 SITE = Path(os.environ.get("MDNMT_SITE", "results/site"))
 PAGES = ("index.html", "tutorial.html", "methods/waldm.html", "reference/configuration.html", "reference/api.html")
@@ -56,15 +55,6 @@ def site() -> Path:
     if not (SITE / "index.html").is_file():
         pytest.skip("no site: `make docs` builds it")
     return SITE
-
-
-@pytest.fixture(scope="module")
-def chromium(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    program = executable()
-    if program is None:
-        pytest.skip("no Chromium here: `apt-get install chromium` (Debian, Ubuntu), then run this test again")
-    with Chromium(program, tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -145,19 +145,13 @@ def test_what_a_checkpoint_says_of_its_encoder_counts_for_nothing(respoil: Calla
     assert loaded.keys() == plain.keys() and all(torch.equal(loaded[name], plain[name]) for name in plain)
 
 
-@pytest.mark.parametrize("data", [b"", b"no checkpoint", b"version https://git-lfs.github.com/spec/v1\n"])
-def test_a_damaged_checkpoint_is_told_in_one_line(toy: Path, data: bytes) -> None:
-    (toy / CHECKPOINT).write_bytes(data)
+@pytest.mark.parametrize("data", [b"", b"version https://git-lfs.github.com/spec/v1\n", None])
+def test_a_damaged_checkpoint_is_told_in_one_line(toy: Path, data: bytes | None) -> None:
+    whole = (toy / CHECKPOINT).read_bytes()
+    (toy / CHECKPOINT).write_bytes(whole[: len(whole) // 2] if data is None else data)
     with pytest.raises(DataError, match="is damaged, or no checkpoint") as refused:
         load(toy)
     assert one_line(str(refused.value))
-
-
-def test_half_a_checkpoint_is_told_in_one_line(toy: Path) -> None:
-    whole = (toy / CHECKPOINT).read_bytes()
-    (toy / CHECKPOINT).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="is damaged, or no checkpoint"):
-        load(toy)
 
 
 @pytest.mark.parametrize("kind", ['"referenceless_regression_metric"', "null"])

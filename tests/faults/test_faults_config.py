@@ -151,12 +151,6 @@ def test_each_mistake_in_a_file_is_one_line_with_file_and_key(project: Project, 
     assert len({bad.content for bad in found}) >= 10
 
 
-@pytest.mark.slow
-def test_they_are_hundreds(project: Project) -> None:
-    different = {bad.content for file in FILES for bad in mistakes_in(project.path("config"), file)}
-    assert len(different) >= 300
-
-
 def with_changes(project: Project, file: str, *changes: tuple[str, Any]) -> bytes:
     """Return a file's text with other values at dotted places; what is not there yet is added."""
     value = yaml.safe_load(project.path(f"config/{file}").read_text())
@@ -247,12 +241,13 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(CONTRADICTIONS)))
-def test_what_contradicts_itself_or_another_file_is_one_line(project: Project, number: int) -> None:
-    file, changes, name = CONTRADICTIONS[number]
+def test_what_contradicts_itself_or_another_file_is_one_line(project: Project) -> None:
     # What is inherited or found in another file is blamed on the file that asks for it.
-    bad = BadConfig("contradiction", file, with_changes(project, file, *changes.items()), (name,))
-    assert complaint(project, bad, read_study) == ""
+    bad = [
+        BadConfig("contradiction", file, with_changes(project, file, *changes.items()), (name,))
+        for file, changes, name in CONTRADICTIONS
+    ]
+    assert [text for one in bad if (text := complaint(project, one, read_study))] == []
 
 
 DEEP = b"[" * 3000 + b"]" * 3000
@@ -294,11 +289,10 @@ TRAPS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [STUDY, TASK, LAW, "methods/transformer.yaml"])
-@pytest.mark.parametrize("trap", list(TRAPS))
-def test_what_is_no_configuration_is_refused_in_one_line(project: Project, file: str, trap: str) -> None:
-    content, said = TRAPS[trap]
-    assert complaint(project, BadConfig(trap, file, content, (said,)), read_study) == ""
+def test_what_is_no_configuration_is_refused_in_one_line(project: Project) -> None:
+    tried = [(STUDY, trap) for trap in TRAPS] + [(file, "empty") for file in (TASK, LAW, "methods/transformer.yaml")]
+    bad = [BadConfig(trap, file, TRAPS[trap][0], (TRAPS[trap][1],)) for file, trap in tried]
+    assert [text for one in bad if (text := complaint(project, one, read_study))] == []
     assert not project.path("hacked").exists()
 
 
@@ -359,9 +353,9 @@ def test_an_anchor_that_saves_typing_is_no_bomb(project: Project) -> None:
 # Through Snakemake itself, a start of it each: one mistake of every kind of file and of every source of mistakes.
 THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
     ("config.yaml", b"study: tiny\nseeds: -1\n", "seeds"),
+    (PUBLISHED, HEADER.replace(b"value", b"vlaue"), "value"),
     ("studies/tiny.yaml", TRAPS["a bomb"][0], "anchors"),
     ("corpora/tiny-law.yaml", TRAPS["not UTF-8"][0], "UTF-8"),
-    (PUBLISHED, HEADER.replace(b"value", b"vlaue"), "value"),
     ("config.yaml", b"study: [tiny]\n", "study"),
     ("tasks/tiny.yaml", TRAPS["code"][0], "not valid YAML"),
     ("methods/transformer.yaml", b"builder: transformr\nmethods: {mixed: {label: x}}\n", "transformr"),
@@ -374,36 +368,41 @@ THROUGH_SNAKEMAKE: list[tuple[str, bytes, str]] = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mistake", chosen_cases(THROUGH_SNAKEMAKE, *THROUGH_SNAKEMAKE[:4]))
-def test_snakemake_says_it_in_one_line_and_plans_nothing(project: Project, mistake: tuple[str, bytes, str]) -> None:
-    file, content, said = mistake
-    path = project.path(f"config/{file}")
+def snakemake_refuses(project: Project, bad: BadConfig) -> None:
+    """Let Snakemake read a bad file: it says so in one line, and plans nothing."""
+    path = project.path(f"config/{bad.file}")
     good = path.read_bytes()
-    path.write_bytes(content)
+    path.write_bytes(bad.content)
     try:
         printed = project.snakemake("-n", status=1)
     finally:
         path.write_bytes(good)
-    assert "Traceback" not in printed and "rule " not in printed
-    assert [line for line in printed.splitlines() if f"config/{file}" in line and said in line], printed
+    assert "Traceback" not in printed and "rule " not in printed, bad.label
+    named = [line for line in printed.splitlines() if bad.file in line and all(name in line for name in bad.names)]
+    assert named, (bad.label, printed)
 
 
-# How many of the generated mistakes go through Snakemake, some seconds each; `make long` takes more.
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", chosen_cases(THROUGH_SNAKEMAKE, *THROUGH_SNAKEMAKE[:2]))
+def test_snakemake_says_it_in_one_line_and_plans_nothing(project: Project, mistake: tuple[str, bytes, str]) -> None:
+    file, content, said = mistake
+    snakemake_refuses(project, BadConfig("mistake", file, content, (said,)))
+
+
+@pytest.mark.slow
+def test_a_mistake_on_the_command_line_of_snakemake_is_one_line(project: Project) -> None:
+    printed = project.snakemake("-n", "--config", "seeds=-1", status=1)
+    assert "Traceback" not in printed
+    assert [line for line in printed.splitlines() if "seeds" in line and "from 1" in line]
+
+
+# How many of the generated mistakes go through Snakemake, some seconds each.
 SAMPLE = int(os.environ.get("MDNMT_BAD_CONFIGS", "2"))
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_sample_of_all_mistakes_goes_through_snakemake(project: Project) -> None:
     found = [bad for file in FILES if file != "deviations.yaml" for bad in mistakes_in(project.path("config"), file)]
     for bad in random.Random(2).sample(found, SAMPLE):
-        path = project.path(f"config/{bad.file}")
-        good = path.read_bytes()
-        path.write_bytes(bad.content)
-        try:
-            printed = project.snakemake("-n", status=1)
-        finally:
-            path.write_bytes(good)
-        assert "Traceback" not in printed and "rule " not in printed, bad.label
-        named = [line for line in printed.splitlines() if bad.file in line and all(name in line for name in bad.names)]
-        assert named, (bad.label, printed)
+        snakemake_refuses(project, bad)

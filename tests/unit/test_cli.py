@@ -244,25 +244,23 @@ def test_a_reader_that_goes_away_is_no_bug() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize(
-    "arguments",
+    ("kind", "arguments"),
     [
-        ["@FILE"],
-        ["audit", "FILE"],
-        ["compare", "FILE", "FILE", "--reference", "FILE"],
-        ["task", "--corpora", ".", "--spec", "@FILE", "--out", "out"],
-        ["import", "fairseq", "FILE", "--dict-src", "FILE", "--dict-tgt", "FILE", "--out", "out"],
-        ["audit", "--json", "FILE"],  # would be replaced by a file
+        ("device", ["@FILE"]),
+        ("pipe", ["audit", "FILE"]),
+        ("device", ["compare", "FILE", "FILE", "--reference", "FILE"]),
+        ("pipe", ["task", "--corpora", ".", "--spec", "@FILE", "--out", "out"]),
+        ("pipe", ["import", "fairseq", "FILE", "--dict-src", "FILE", "--dict-tgt", "FILE", "--out", "out"]),
+        ("pipe", ["audit", "--json", "FILE"]),  # would be replaced by a file
     ],
-    ids=lambda arguments: " ".join(arguments[:2]),
 )
 def test_a_pipe_or_device_is_one_line_and_stays_what_it_is(
     kind: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = Path("/dev/zero")
-    if kind == "pipe" or arguments == ["audit", "--json", "FILE"]:  # as root, a failure would replace the device
-        kind, place = "pipe", tmp_path / "pipe"
+    if kind == "pipe":
+        place = tmp_path / "pipe"
         os.mkfifo(place)
     assert main([word.replace("FILE", str(place)) for word in arguments]) == EXIT_USER
     said = capsys.readouterr().err

@@ -48,34 +48,20 @@ def test_a_project_that_keeps_the_rules_has_no_offence(tmp_path: Path) -> None:
 
 def test_an_offence_is_named(tmp_path: Path) -> None:
     offences: list[tuple[Rule, str, str, str]] = [
-        (house.files_are_short, "src/mdnmt/a.py", "a = 1\n" * 401, "401 lines"),
         (house.files_are_short, "src/mdnmt/a.py", "def f():\n" + "    a = 1\n" * 70, "f has 71 lines"),
         (house.packages_of_training, "src/mdnmt/models/a.py", "def f():\n    import numpy\n", "imports numpy"),
-        (house.packages_of_training, "src/mdnmt/tasks/task_data.py", "import pandas\n", "with numpy alone"),
         (house.training_starts_alone, "src/mdnmt/train/a.py", "import pandas\n", "import of pandas halted"),
         (house.tests_mirror_the_source, "tests/unit/other/test_two.py", "", "no such room"),
-        (house.tests_mirror_the_source, "tests/workflow/test_one.py", "", "2 files are named test_one.py"),
-        (house.tests_mirror_the_source, "tests/unit/__init__.py", "", "no packages"),
-        (house.nothing_unsafe, "src/mdnmt/a.py", "from pickle import load\n", "imports pickle"),
         (house.nothing_unsafe, "src/mdnmt/a.py", "torch.load(f)\n", "without weights_only=True"),
-        (house.nothing_unsafe, "src/mdnmt/a.py", "torch.load(f, weights_only=no)\n", "without weights_only=True"),
-        (house.nothing_unsafe, "src/mdnmt/a.py", "numpy.load(f, allow_pickle=True)\n", "without allow_pickle=False"),
         (house.nothing_unsafe, "src/mdnmt/a.py", "os.system(f)\n", "calls os.system"),
-        (house.nothing_unsafe, "src/mdnmt/a.py", "raise NotImplementedError(f)\n", "raises NotImplementedError"),
+        (house.nothing_unsafe, "src/mdnmt/a.py", "archive.extractall(f)\n", "may run or place what it reads"),
+        (house.nothing_unsafe, "src/mdnmt/a.py", "run(f, shell=True)\n", "run with a shell"),
         (house.nothing_unsafe, "tests/a.py", "time.sleep(1)\n", "calls time.sleep"),
         (house.nothing_unsafe, "tests/a.py", "@pytest.mark.xfail(strict=True)\ndef f(): ...\n", "neither skipped"),
-        (house.no_file_names_a_machine, "docs/a.md", "see /ho" + "me/me\n", "docs/a.md:1: names"),
         (house.no_file_names_a_machine, "src/mdnmt/a.py", "\n'/t" + "mp/x'\n", "a.py:2: names"),
-        (house.rule_files_hold_no_code, "workflow/rules/a.smk", "def f():\n", "holds code"),
-        (house.rule_files_hold_no_code, "workflow/rules/a.smk", "rule a:\n    script:\n", "holds code"),
         (house.rule_files_hold_no_code, "workflow/rules/common.smk", "rule a:\n", "holds a rule"),
-        (house.rule_files_hold_no_code, "Snakefile", "\n" * 81, "81 lines"),
-        (house.rules_call_a_verb, "workflow/rules/a.smk", RULE.replace("mdnmt a", "rm"), "calls no verb"),
         (house.rules_call_a_verb, "workflow/rules/a.smk", RULE.replace("output:q", "output"), "does not quote output"),
-        (house.rules_call_a_verb, "workflow/rules/a.smk", RULE.replace("    log:", "    other:"), "has no log"),
-        (house.rules_call_a_verb, "workflow/rules/a.smk", RULE + '    input:\n        "z"\n', "the order is"),
         (house.stages_have_versions, "src/mdnmt/a.py", 'fingerprint("new", 1)\n', "new has no version"),
-        (house.stages_have_versions, "src/mdnmt/tasks/build.py", "", "task is not used"),
     ]  # fmt: skip
     for number, (rule, name, text, expected) in enumerate(offences):
         (found,) = rule(project(tmp_path / str(number), **{name: text}))

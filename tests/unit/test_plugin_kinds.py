@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 from unit.config_docs.pages import ROOT, named_files
-from unit.plugin_folder import LOSS, OWN, Write, make
+from unit.plugin_folder import LOSS, OWN, Write, check_plugin, make
 
 from mdnmt import plugin_kinds, plugins
 from mdnmt.cli import main
@@ -105,10 +104,7 @@ def test_a_block_takes_the_place_of_a_part(write_plugin: Write, part: str, capfd
     assert new and all({"ffn_block": "ffn", "bridge": "bridge", "output_layer": "output_layer"}[part] in n for n in new)
     assert set(code_of("transformer", architecture.model_dump())) == {"plugins.own_block"}
     assert code_of("transformer", validate("transformer", {}, where="x").model_dump()) == {}
-    try:
-        assert main(["check-plugin", str(path)]) == 0, capfd.readouterr()
-    finally:
-        os.environ.pop(plugins.VARIABLE, None)
+    assert check_plugin(path) == 0, capfd.readouterr()
 
 
 @pytest.mark.slow
@@ -118,10 +114,7 @@ def test_a_loss_is_added_to_those_of_a_method(write_plugin: Write, capfd: pytest
     method = build("domain_tag", architecture, VocabSizes(9, 9, True), 2)
     assert [loss.name for loss in method.losses] == ["generation", "shrink"]
     assert set(code_of("domain_tag", architecture.model_dump())) == {"plugins.shrink"}
-    try:
-        assert main(["check-plugin", str(path)]) == 0, capfd.readouterr()
-    finally:
-        os.environ.pop(plugins.VARIABLE, None)
+    assert check_plugin(path) == 0, capfd.readouterr()
 
 
 @pytest.mark.slow
@@ -194,10 +187,7 @@ def test_a_provider_and_a_reader_fetch_and_read_a_corpus(write_plugin: Write, tm
     assert of_task.identity() != first
     with pytest.raises(ValidationError, match="separatr"):
         CorpusConfig.model_validate({**given, "reader": {"name": "pair-lines", "member": "text", "separatr": "|"}})
-    try:
-        assert main(["check-plugin", str(reader)]) == 0
-    finally:
-        os.environ.pop(plugins.VARIABLE, None)
+    assert check_plugin(reader) == 0
 
 
 def test_an_edit_of_a_metric_scores_again(write_plugin: Write) -> None:
@@ -212,11 +202,7 @@ def test_an_edit_of_a_metric_scores_again(write_plugin: Write) -> None:
 
 
 def test_check_plugin_says_what_is_no_plug_in(write_plugin: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        assert main(["check-plugin", str(write_plugin("nothing.py", "X = 1\n"))]) == 2
-        assert "is of no kind" in capsys.readouterr().err
-        write_plugin("score.py", VERB)
-        assert main(["check-plugin", str(write_plugin("score.py", VERB))]) == 2
-        assert "mdnmt has a verb 'score' too" in capsys.readouterr().err
-    finally:
-        os.environ.pop(plugins.VARIABLE, None)
+    assert check_plugin(write_plugin("nothing.py", "X = 1\n")) == 2
+    assert "is of no kind" in capsys.readouterr().err
+    assert check_plugin(write_plugin("score.py", VERB)) == 2
+    assert "mdnmt has a verb 'score' too" in capsys.readouterr().err

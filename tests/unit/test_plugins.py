@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 import torch
-from unit.plugin_folder import LOSS, OWN, Write, make
+from unit.plugin_folder import LOSS, OWN, Write, check_plugin, make
 from workflow.snakemake_project import Project
 
 from mdnmt import methods, plugins
-from mdnmt.cli import main
 from mdnmt.decode.translator import Translator
 from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits.figures.architecture import ArchitectureSystem, structure_of
@@ -297,12 +296,7 @@ def test_a_run_records_its_own_code_and_is_used_with_no_other(
 )
 def test_check_plugin(write_plugin: Write, capfd: pytest.CaptureFixture[str], text: str, said: str | None) -> None:
     path = write_plugin("own.py", text)
-    environment = os.environ.pop(plugins.VARIABLE, None)
-    assert environment is None
-    try:
-        status = main(["check-plugin", str(path)])
-    finally:
-        os.environ.pop(plugins.VARIABLE, None)
+    status = check_plugin(path)
     found = capfd.readouterr()
     assert status == (2 if said else 0)
     assert (said or "passed") in found.out + found.err

@@ -10,10 +10,11 @@ from workflow.snakemake_project import Project, made_once
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return a project whose tiny study is made; look at it, do not change it."""
+    """Return a project whose tiny study is made; do not change it. Beside it, `printed` is what was said."""
 
     def make(project: Project) -> None:
-        project.snakemake("--cores", "2")
+        printed = project.snakemake("--cores", "2", "--verbose")
+        (project.folder.parent / "printed").write_text(printed, encoding="utf-8")
 
     return made_once(tmp_path_factory, "workflow", make)
 

@@ -31,7 +31,7 @@ def change(project: Project, module: str) -> None:
 
 
 def test_comments_and_docstrings_make_nothing(checkout: Project) -> None:
-    for path in checkout.path("src/mdnmt").rglob("*.py"):
+    for path in sorted(checkout.path("src/mdnmt").rglob("*.py"))[::10]:
         text = path.read_text()
         assert text.startswith('"""')
         path.write_text(f'"""Another docstring.\n\n{text[3:]}\n# A comment.\n')
@@ -47,13 +47,6 @@ def test_the_code_of_one_kind_of_figure_makes_its_figures_again(checkout: Projec
     assert checkout.plan().outputs == {}
 
 
-def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project) -> None:
-    change(checkout, "exhibits/tables/resources")
-    plan = checkout.plan()
-    assert {name.split("/")[-1].split(".")[0] for name in plan.outputs["table"]} == {"song2026-table4"}
-    assert plan.rules - {"claims"} == {"table"} | PAGE
-
-
 @pytest.mark.parametrize(
     ("module", "rules"),
     [
@@ -63,7 +56,6 @@ def test_the_code_of_one_kind_of_table_makes_its_tables_again(checkout: Project)
         pytest.param("statements/audit/sweeps", {"audit"} | PAGE, marks=pytest.mark.long),
         ("report/sections/exhibit_sections", PAGE),
         # Nothing is trained or translated anew, but what shows the runs' numbers names them.
-        ("train/forward_backward", NOTED),
         pytest.param("decode/beam", NOTED, marks=pytest.mark.long),
         pytest.param("energy", PAGE, marks=pytest.mark.long),
     ],
@@ -88,7 +80,7 @@ def test_an_edited_command_of_a_cheap_stage_makes_its_outputs_again(checkout: Pr
     assert "these options have the hash" in printed and "Traceback" not in printed
 
 
-def test_what_another_stage_made_is_noted_beside_the_numbers(checkout: Project) -> None:
+def test_what_other_code_made_is_not_made_again_and_is_noted_beside_the_numbers(checkout: Project) -> None:
     change(checkout, "commands/decode")
     checkout.snakemake("--cores", "2")
     assert checkout.plan().outputs == {}
@@ -96,22 +88,9 @@ def test_what_another_stage_made_is_noted_beside_the_numbers(checkout: Project) 
     assert "seed 1: translated by other code" in (own / "tables/jiang2020-table2.md").read_text()
     for name in ("numbers.csv", "report.html", "claims/jiang2020.md"):
         assert "translated by other code" in (own / name).read_text(), name
-
-
-def test_the_style_of_the_page_makes_the_page_again(checkout: Project) -> None:
-    checkout.edit("src/mdnmt/report/sections/page.css", "{", "{ --changed: 1;")
-    assert checkout.plan().rules == PAGE
-
-
-def test_the_code_of_a_block_trains_nothing_and_is_noted_beside_the_numbers(checkout: Project) -> None:
+    # Likewise where the code of a block is another: what shows the numbers is made again, and no run.
     change(checkout, "models/feed_forward")
-    plan = checkout.plan()
-    assert plan.rules - {"audit"} == NOTED  # the audit counts the parameters of models
-    checkout.snakemake("--cores", "2")
-    assert checkout.plan().outputs == {}
-    [table] = checkout.path("results").glob("*/tables/jiang2020-table2.md")
-    for shown in (table, *table.parents[1].glob("report.html")):
-        assert "seed 1: trained by other code" in shown.read_text(), shown
+    assert checkout.plan().rules - {"audit"} == NOTED  # the audit counts the parameters of models
 
 
 def test_the_package_of_another_checkout_makes_nothing(checkout: Project) -> None:

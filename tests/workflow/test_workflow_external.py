@@ -96,14 +96,3 @@ def test_a_row_from_elsewhere_is_scored_tested_and_shown(project: Project, comet
     new = next(path for path in project.path("results/tasks").glob("tiny-*/external-theirs-*/hyp") if path != old)
     assert (new / "hyp.law.txt").read_bytes() == changed.read_bytes()
     assert row(project).cells[1].mean != before.cells[1].mean
-
-
-def test_a_mistake_in_the_files_stops_everything_with_one_line(project: Project) -> None:
-    add_system(project)
-    project.path("theirs/hyp.law.txt").write_text("one line\n")
-    printed = project.snakemake("-n", status=1)
-    assert "Traceback" not in printed
-    [line] = [line for line in printed.splitlines() if "hyp.law.txt" in line]
-    assert "external.theirs.hypotheses.tiny: theirs/hyp.law.txt: 1 lines, but" in line
-    refused = project.mdnmt("plan", "tiny")
-    assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1

@@ -106,8 +106,9 @@ def test_a_log_that_fills_up_in_any_stage_damages_nothing(project: Project, monk
     assert failed >= {"task", "score"}
 
 
-def test_snakemake_names_the_full_disk_of_logs_and_the_next_start_continues(tmp_path: Path) -> None:
-    project = Project.create(tmp_path / "project")
+def test_snakemake_names_the_full_disk_of_logs_and_the_next_start_continues(project: Project) -> None:
+    for name in ("results/runs", "logs"):
+        shutil.rmtree(project.path(name))
     clean = dict(project.environment)
     project.with_sitecustomize(FILL)
     with small_disk(project.path("logs"), 4096) as disk:

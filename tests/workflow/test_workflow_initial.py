@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from workflow.snakemake_project import WORDS, Project
@@ -21,7 +20,7 @@ def test_a_run_waits_for_the_one_it_starts_from(project: Project) -> None:
     [mixed] = project.path("results/runs/tiny/mixed").iterdir()
     (mixed / "model.safetensors").unlink()
     assert project.plan().trained() == ["mixed/seed1", "waldm-edc-init/seed1"]
-    project.snakemake("--cores", "2")
+    project.snakemake("--cores", "2", "models")
     [started] = project.path("results/runs/tiny/waldm-edc-init").iterdir()
     record = json.loads((started / "run.json").read_text())
     assert f"seed1-{record['spec']['initial_run']}" == mixed.name
@@ -31,8 +30,7 @@ def test_a_run_waits_for_the_one_it_starts_from(project: Project) -> None:
     assert project.plan().trained() == []
 
 
-def test_fine_tuned_models_are_one_row_of_a_papers_table(tmp_path: Path) -> None:
-    project = Project.create(tmp_path / "project")
+def test_fine_tuned_models_are_one_row_of_a_papers_table(project: Project) -> None:
     tuned = {"group": "Adapted to each domain", "method": "finetuned", "own_domain": True}
     tables = {"zhang2021-table3-en-fr": {"task": "tiny", "rows": [tuned]}}
     project.update("config/studies/tiny.yaml", methods=["mixed", "finetuned"], tables=tables, figures={})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
 
@@ -57,9 +56,8 @@ def test_the_default_profile_is_in_use_and_nothing_is_left_to_do(finished: Proje
     assert "Nothing to be done" in printed
 
 
-def test_jobs_are_looked_for_when_one_has_ended_and_not_every_second_besides(project: Project) -> None:
-    rmtree(project.path("results/tiny"))
-    printed = project.snakemake("--cores", "1", "--verbose")
+def test_jobs_are_looked_for_when_one_has_ended_and_not_every_second_besides(finished: Project) -> None:
+    printed = (finished.folder.parent / "printed").read_text(encoding="utf-8")
     jobs = printed.count("Finished jobid")
     assert jobs > 10
     # Each look that planned another a second later would make them hundreds here.
@@ -100,24 +98,15 @@ def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) 
         assert path.read_bytes().startswith(content)
 
 
-@pytest.mark.parametrize("name", ["run.json", "curves.tsv"])
-def test_a_record_that_is_gone_is_written_again(project: Project, name: str) -> None:
+def test_a_record_that_is_gone_is_written_again(project: Project) -> None:
     run = next(project.folder.glob("results/runs/tiny/mixed/seed1-*"))
     weights = (run / "model.safetensors").read_bytes()
-    (run / name).unlink()
+    (run / "curves.tsv").unlink()
     assert "train" in project.plan().rules
-    project.snakemake("--cores", "2", "--", str((run / name).relative_to(project.folder)))
-    assert (run / name).is_file() and (run / "model.safetensors").read_bytes() == weights
+    project.snakemake("--cores", "2", "--", str((run / "curves.tsv").relative_to(project.folder)))
+    assert (run / "curves.tsv").is_file() and (run / "model.safetensors").read_bytes() == weights
     resumed = [record for record in read_metrics(run / "metrics.jsonl") if record.get("event") == "resume"]
     assert [record["at_update"] for record in resumed] == [6]
-
-
-def test_removed_translations_come_back_by_name(project: Project) -> None:
-    folder = next(project.folder.glob("results/runs/tiny/mixed/seed1-*/test-*/hyp"))
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    rmtree(folder)
-    project.snakemake("--cores", "2", "translations")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_removed_file_of_tests_is_made_again_though_tables_exist(project: Project) -> None:
@@ -128,14 +117,11 @@ def test_a_removed_file_of_tests_is_made_again_though_tables_exist(project: Proj
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("damage", [lambda file: file.write_text('{"sha256": "0"}'), lambda file: rmtree(file.parent)])
-def test_a_damaged_copy_of_the_vocabularies_is_written_again_without_training(
-    project: Project, damage: Callable[[Path], object]
-) -> None:
+def test_a_missing_copy_of_the_vocabularies_is_written_again_without_training(project: Project) -> None:
     run = next(project.folder.glob("results/runs/tiny/mixed/seed1-*"))
     copied, translations = run / "segmentation", next(run.glob("test-*/hyp"))
     before = {path: path.read_bytes() for folder in (copied, translations) for path in folder.glob("[a-z]*")}
-    damage(copied / "sums.json")
+    rmtree(copied)
     rmtree(translations)
     refused = project.snakemake("--cores", "1", "translations", status=1)
     record = run.relative_to(project.folder) / "run.json"

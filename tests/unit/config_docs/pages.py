@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -82,3 +84,17 @@ def named_files(page: Path) -> dict[str, str]:
         if paragraph.endswith(":"):
             files.update(dict.fromkeys(named, block.text))
     return files
+
+
+@cache
+def source_texts() -> str:
+    """Return all string literals of the package, f-string values as NUL, for looking up what a page quotes."""
+    texts = []
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
+                texts.append("".join(str(part) for part in parts))
+    return "\n".join(texts)

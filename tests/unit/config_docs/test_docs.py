@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import re
 import shlex
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, spans
+from pages import PAGES, ROOT, blocks, commands, headings, links, named_files, prose, source_texts, spans
 
 from mdnmt import cli
 from mdnmt.cli import verbs
@@ -214,19 +213,6 @@ def test_every_page_of_a_method_names_all_of_its_methods_and_files() -> None:
         ends = [name[place:] for place, letter in enumerate(name) if letter == "-"]
         spans_for_it = [f"`{name}`", *(f"`{dots}{end}`" for end in ends for dots in ("", "..."))]
         assert f"/methods/{index.path(name).name}" in page and any(part in page for part in spans_for_it), name
-
-
-def source_texts() -> str:
-    """Return all string literals of the package, f-string values as NUL, for looking up what a page quotes."""
-    texts = []
-    for path in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                texts.append(node.value)
-            elif isinstance(node, ast.JoinedStr):
-                parts = (part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
-                texts.append("".join(str(part) for part in parts))
-    return "\n".join(texts)
 
 
 @pytest.mark.slow
