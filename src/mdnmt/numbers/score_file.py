@@ -68,16 +68,20 @@ def read_scores(path: Path) -> ScoreFile:
     """Return what a file of scores holds.
 
     Raises:
-        DataError: there is no such file, or it is damaged.
+        DataError: there is no such file, it is damaged, or it has no scores.
     """
     try:
         found = read_json(path)
+        domains = {name: _domain(entry, entry["num_sentences"]) for name, entry in found["domains"].items()}
+        together = found.get("concatenated")
+        count = sum(domain.num_sentences for domain in domains.values())
+        return ScoreFile(domains, found.get("mean", {}), None if together is None else _domain(together, count))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; start snakemake again, which makes it") from None
-    domains = {name: _domain(entry, entry["num_sentences"]) for name, entry in found["domains"].items()}
-    together = found.get("concatenated")
-    count = sum(domain.num_sentences for domain in domains.values())
-    return ScoreFile(domains, found.get("mean", {}), None if together is None else _domain(together, count))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: expected scores by domain ({type(error).__name__}: {error}); score the run again"
+        ) from error
 
 
 def _domain(entry: Mapping[str, Any], num_sentences: int) -> DomainScores:
