@@ -32,7 +32,7 @@ EN_FR, ZH_EN, EN_DE = "replication-en-fr", "replication-zh-en", "replication-en-
 TEXTS = {EN_FR: "English-French", ZH_EN: "Chinese-English", EN_DE: "English-German"}
 SYSTEMS = {
     "waldm-encoder": "Encoder",
-    "waldm-encoder-rate-0002": "Encoder at half its rate",
+    "waldm-encoder-rate-0002": "Encoder, half rate",
     "waldm-edc": "E/DC",
     "domain-tag": "domain tag",
     "dsa": "DSA",
@@ -198,7 +198,7 @@ def draw(title: str, sections: Mapping[str, list[Line]], path: Path) -> None:
                 [], [], color=COLOURS[0], marker="o", markersize=4.5, markerfacecolor=face, label=f"{updates:,} updates"
             )
         axes.plot([], [], color=COLOURS[1], marker="D", markersize=3.5, linestyle="", label="printed")
-        figure.subplots_adjust(left=0.42, right=0.97, bottom=foot / height, top=1 - head / height)
+        figure.subplots_adjust(left=0.44, right=0.97, bottom=foot / height, top=1 - head / height)
         figure.legend(loc="lower left", bbox_to_anchor=(0.0, 0.0), ncols=3, handles=axes.get_legend_handles_labels()[0])
         heading(figure, title, detail)
         figure.savefig(path, metadata={"Software": None})
