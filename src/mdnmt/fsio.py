@@ -180,7 +180,8 @@ def _said(path: Path, key: str, otherwise: Any) -> Any:
 
 def made_by_of(path: Path) -> dict[str, Any]:
     """Return what a sealed file records about the code and the packages that made it; {} if it records nothing."""
-    return dict(_said(path, MADE_BY, {}) or {})
+    found = _said(path, MADE_BY, {})
+    return found if isinstance(found, dict) else {}
 
 
 def has_options(path: Path, options: str) -> bool:

@@ -104,15 +104,15 @@ def same_code(one: str | None, other: str) -> bool:
 def why_other_code(record: Mapping[str, Any]) -> str:
     """Return how the code that trained a run differs from the code here, for a line; "" if it does not.
 
-    Weights that we did not train (imported, zero-shot) have no training code, and nothing is known of a plug-in that is
-    not here any more. A damaged record has none either: those who read its numbers report it.
+    Weights that we did not train (imported, zero-shot) have no training code. A damaged record has none either: those
+    who read its numbers report it.
 
     Args:
         record: the content of the run's run.json.
     """
     try:
         return _why_trained_by_other_code(record)
-    except (*_DAMAGED, ModuleNotFoundError):
+    except _DAMAGED:
         return ""
 
 

@@ -226,12 +226,15 @@ class CheckpointStore:
         """Return the weights of a result that `finish` kept.
 
         Raises:
-            CheckpointError: they were altered; overwriting a result in place also alters this hard link to it.
+            CheckpointError: they have no checksum or were altered; overwriting a result in place also alters this
+                hard link to it.
         """
         kept, sums = self.result(path), self.directory / SUMS
-        if not sums.exists() or read_json(sums).get(kept.name) != sha256_file(kept):
+        recorded = read_json(sums).get(kept.name) if sums.exists() else None
+        if recorded != sha256_file(kept):
+            why = f"has no checksum in {SUMS}" if recorded is None else "are not the weights that this run ended with"
             raise CheckpointError(
-                f"{kept}: are not the weights that this run ended with; remove the folder {self.directory}, then start "
+                f"{kept}: {why}; remove the folder {self.directory}, then start "
                 "the same command again, which trains the run from its start"
             )
         return tensor_files.load_model(kept)

@@ -82,20 +82,23 @@ def with_placeholders(lock: Lock, corpora: Mapping[str, CorpusConfig]) -> Lock:
 
 
 def _fetched_rows(folder: Path) -> dict[str, LockRow]:
-    """Return a row for each file of a fetched corpus, by name."""
+    """Return a row for each file of a fetched corpus, by name; none if its manifest was edited into another form."""
     manifest = read_manifest(folder) or {"files": ()}
-    return {
-        row["name"]: LockRow.model_validate(
-            {
-                "file": row["name"],
-                "sha256": row["sha256"],
-                "size_bytes": row["size_bytes"],
-                "origin": manifest.get("origins", {}).get(row["name"], ""),
-                "date": manifest["fetched_at"][:10],
-            }
-        )
-        for row in manifest["files"]
-    }
+    try:
+        return {
+            row["name"]: LockRow.model_validate(
+                {
+                    "file": row["name"],
+                    "sha256": row["sha256"],
+                    "size_bytes": row["size_bytes"],
+                    "origin": manifest.get("origins", {}).get(row["name"], ""),
+                    "date": manifest["fetched_at"][:10],
+                }
+            )
+            for row in manifest["files"]
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
 
 
 def why_missing(corpus: CorpusConfig, folder: Path, lock: Lock = NO_LOCK) -> str | None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from mdnmt.corpora.corpus_spec import CorpusSpec
 from mdnmt.corpora.read import read_corpus
-from mdnmt.errors import DataError
 from mdnmt.fsio import atomic_open
 
 
@@ -39,6 +38,4 @@ def save_text(
             count += 1
             for side, segment in zip(sides, pair, strict=True):
                 side.write(" ".join(segment.split()) + "\n")
-        if not count:
-            raise DataError(f"{spec.name}: holds no {'-'.join(languages)} segment")
     return count

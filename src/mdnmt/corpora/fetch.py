@@ -93,7 +93,8 @@ def fetch(
 
 def _fetch_files(spec: FetchSpec, target: Path, download: Download) -> tuple[list[FileSpec], dict[str, str]]:
     """Download missing files, check all of them, and only then give them their final names."""
-    origins: dict[str, str] = dict((read_manifest(target) or {}).get("origins", {}))
+    found = (read_manifest(target) or {}).get("origins")
+    origins: dict[str, str] = dict(found) if isinstance(found, dict) else {}
     paths = []
     with ExitStack() as parts:
         for source, wanted in zip(cast(tuple[FileSource, ...], spec.sources), spec.corpus.files, strict=False):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeVar
 
+from mdnmt.errors import DataError
 from mdnmt.exhibits.rows import ResourceRow, ScoreRow
 from mdnmt.fsio import read_json
 from mdnmt.numbers.rounding import half_up, mean
@@ -26,7 +28,7 @@ def choose_best(rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
     first is chosen.
 
     Raises:
-        DataError: a run.json is damaged.
+        DataError: a run.json is damaged, or has no validation scores.
     """
     chosen: dict[int, Row] = {}
     texts_of: dict[str, list[str]] = {}
@@ -41,8 +43,7 @@ def choose_best(rows: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[str, ...]]:
 
 def _best(rivals: Sequence[Row]) -> tuple[Row, str, str]:
     """Return the row to show, the name of the measure that decided, and the values as text."""
-    # Domain -> validation measures of a run's final weights; `all` is over all domains.
-    found = [(row, [read_json(path)["validation"] for path in row.records]) for row in rivals if row.records]
+    found = [(row, [_validation(path) for path in row.records]) for row in rivals if row.records]
     runs = [run for _, of_row in found for run in of_row]
     measure = "bleu" if all("bleu" in run["all"] for run in runs) else "loss"
     what, places, more_is_better = MEASURES[measure]
@@ -58,3 +59,14 @@ def _best(rivals: Sequence[Row]) -> tuple[Row, str, str]:
     others += [f"{name} not trained yet" for name in absent]
     row = next(row for row in rivals if row.method == best)
     return row, what, f"{best} {half_up(values[best], places)} ({', '.join(others)})"
+
+
+def _validation(path: Path) -> dict[str, dict[str, float]]:
+    """Return domain -> validation measures of a run's final weights; `all` is over all domains."""
+    found: dict[str, dict[str, float]] = read_json(path)["validation"]
+    if "all" not in found:
+        raise DataError(
+            f"{path}: has no validation scores, because its weights were not trained here, and best_of needs them; "
+            "give the method a row of its own"
+        )
+    return found

@@ -81,7 +81,9 @@ def _read(run: ScoreRun) -> Domains:
     scores = dict(read_scores(run.scores).domains)
     for path in run.others:
         for domain, there in read_scores(path).domains.items():
-            here = scores[domain]
+            here = scores.get(domain)
+            if here is None or here.num_sentences != there.num_sentences:
+                raise DataError(f"{path}: not of the same sentences of {domain} as {run.scores}; score it again")
             scores[domain] = replace(here, scores={**there.scores, **here.scores})
     return scores
 

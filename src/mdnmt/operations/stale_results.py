@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mdnmt.errors import DataError
 from mdnmt.fsio import read_json, read_lines, write_lines
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
@@ -90,8 +90,11 @@ def _listed(study: Study, results: Path) -> set[Path]:
         of_row |= {one.translation(study.decode_fingerprint(one)) for one in translations_of(study, run)}
     named: set[Path] = set()
     for table in (results / study.name / "runs.tsv", results / study.name / STARTED):
-        lines = read_lines(table) if table.is_file() else []
-        for line in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+        header, *rows = [line.split("\t") for line in read_lines(table)] if table.is_file() else [[]]
+        for row in rows:
+            line = dict(zip(header, row, strict=False))
+            if not {"task", "method", "run_dir", "test_dir"} <= line.keys():
+                raise DataError(f"{table}: was edited; remove it and start snakemake again, which makes it")
             if line["run_dir"]:
                 # Paths in the list are relative to the project's folder, the parent of `results`.
                 folder, test = results.parent / line["run_dir"], results.parent / line["test_dir"]

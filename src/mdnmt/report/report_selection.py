@@ -1,4 +1,4 @@
-"""Specs of the commands `report` and `list-runs` for a study."""
+"""What the report of a study, and its list of runs, are made from."""
 
 from __future__ import annotations
 

@@ -244,6 +244,9 @@ def test_a_fetched_corpus_is_known_without_its_row(project: Project) -> None:
     # A pin says what the file is, whatever was fetched before there was one.
     project.configure(source={"sha256": "0" * 64})
     assert with_fetched(NO_LOCK, {"toy": load_corpus(project.config, "toy")}, project.corpora) == NO_LOCK
+    for edited in ('{"files": [{"name": "toy.zip"}]}', '{"files": ["toy.zip"]}'):
+        (project.corpora / "toy" / "corpus.json").write_text(edited)
+        assert with_fetched(NO_LOCK, corpora, project.corpora) == NO_LOCK
 
 
 def test_a_download_is_recorded_before_the_corpus_has_a_manifest(project: Project, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from mdnmt.config.loader import validate_model
 from mdnmt.config.paper import PaperConfig
-from mdnmt.errors import ConfigError
+from mdnmt.errors import ConfigError, DataError
 from mdnmt.exhibits.best_by_validation import choose_best
 from mdnmt.exhibits.rows import Column, ResourceRow, ScoreRow, ScoreRun
 from mdnmt.exhibits.tables.resources import ResourcesTable
@@ -74,6 +74,13 @@ def test_better_mean_validation_bleu_is_shown_whatever_the_test_scores(make_row:
     grid = ScoreTable.build(table(small, large))
     assert [(row.label, row.method, row.cells[0].text) for row in grid.rows] == [("Large", "large", "30.00")]
     assert settled.notes[0] in grid.notes
+
+
+def test_weights_that_were_not_trained_here_cannot_be_chosen_by_validation(make_row: Any) -> None:
+    found = make_row("zero-shot", bleu(1.0))
+    found.records[0].write_text('{"validation": {}}')
+    with pytest.raises(DataError, match=r"zero-shot-1\.run\.json: has no validation scores.*a row of its own"):
+        settle(table(found, make_row("tuned", bleu(2.0))))
 
 
 def test_loss_decides_where_a_run_has_no_bleu(make_row: Any) -> None:

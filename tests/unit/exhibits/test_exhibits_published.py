@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -278,3 +279,16 @@ def test_latex_prints_short_notes_and_keeps_the_others_as_comments(tmp_path: Pat
 def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
     value = spec([same(tmp_path, "a", 5.0, number(5.0)), same(tmp_path, "b", 6.0, number(9.0))])
     assert [draw(build(value)) for draw in FORMATS] == [draw(build(value)) for draw in FORMATS]
+
+
+def test_comet_of_other_sentences_is_refused(tmp_path: Path) -> None:
+    value = ablation(tmp_path)
+    path = Path(value["rows"][0]["runs"][0]["others"][0])
+    broken = json.loads(path.read_text(encoding="utf-8"))
+    broken["domains"]["law"]["num_sentences"] = 49
+    write(path, broken)
+    with pytest.raises(DataError, match=r"comet.json: not of the same sentences of law as .*score it again"):
+        build(value)
+    write(path, {"no": 1})
+    with pytest.raises(DataError, match=r"comet.json: expected scores by domain"):
+        build(value)

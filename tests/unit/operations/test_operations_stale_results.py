@@ -218,3 +218,10 @@ def test_runs_of_seeds_from_the_command_line_are_listed_as_kept(
     project.path("results/tiny/runs.tsv").write_text("\n".join(lines) + "\n")
     assert main(["clean", "--stale", "--yes"]) == 0
     assert f"kept: {run.relative_to(project.folder)} (" in capsys.readouterr().out and run.is_dir()
+
+
+def test_an_edited_list_stops_before_anything_is_removed(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    run = add(project, f"results/runs/tiny/mixed/seed7-{OLD}")
+    project.path("results/tiny/runs.tsv").write_text("task\tmethod\nmixed\n")
+    assert main(["clean", "--stale", "--yes"]) == 2
+    assert "runs.tsv: was edited; remove it" in capsys.readouterr().err and run.is_dir()

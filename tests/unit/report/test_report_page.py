@@ -309,6 +309,15 @@ def test_runs_are_joined_by_their_directory_not_by_fingerprint(tmp_path):
     assert "Task" not in table.headers
 
 
+def test_an_edited_list_of_runs_is_refused_in_one_line(tmp_path):
+    tsv = study_runs(tmp_path, [{"task": "t", "label": "A", "seed": "1", "run_dir": "a", "state": "done"}])
+    written = tsv.read_text()
+    for edited in (written.replace("label", "name"), written.replace("\t1\t", "\t\t")):
+        tsv.write_text(edited)
+        with pytest.raises(DataError, match=r"runs\.tsv: was edited; remove it"):
+            runs.read_runs(tsv)
+
+
 def test_runs_of_several_tasks_are_told_apart(tmp_path):
     rows = [{"task": t, "label": "A", "seed": "1", "run_dir": f"{t}/a", "updates": 7, "state": "done"} for t in "uv"]
     rows.append({"task": "v", "label": "B", "seed": "1", "state": "missing", "reason": "why"})

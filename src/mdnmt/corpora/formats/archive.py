@@ -192,7 +192,7 @@ class _Tar(Archive):
             raise missing(self.label, name)
         info, where = self._members[name], f"{self.label}:{name}"
         if info.issparse():
-            raise DataError(f"{where}: refused, a sparse file")
+            raise DataError(f"{where}: refused, a sparse file; pack it again without holes")
         try:
             with self._stream() as handle:
                 left = info.size

@@ -20,8 +20,8 @@ class Reader:
 
     A module for archives has `read`, may have `held_out`, with the arguments of the methods here, and may list in
     `REQUIRED` the members whose absence shows, right after the download, that this is not the archive that was
-    expected. A module for folders has `split_files` and `pairs(archive, files, source_lang, target_lang, options)`,
-    which yields the segments of these files.
+    expected (a plug-in always defines it). A module for folders has `split_files` and `pairs(archive, files,
+    source_lang, target_lang, options)`, which yields the segments of these files.
     """
 
     def __init__(self, name: str, module: Any) -> None:

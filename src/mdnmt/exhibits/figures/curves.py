@@ -103,7 +103,7 @@ class CurvesSpec(FigureSpec):
         """Return the figure and a description in words.
 
         Raises:
-            DataError: a curves.tsv is invalid.
+            DataError: a curves.tsv is damaged.
         """
         systems = [system for system in self.systems if system.runs]
         absent = [f"{s.label}: {s.missing or 'no run'}" for s in self.systems if not s.runs]
@@ -158,7 +158,7 @@ def read_curves(path: Path) -> dict[tuple[str, str], Series]:
     """Return the values of curves.tsv over all domains, by (split, column).
 
     Raises:
-        DataError: the file lacks a column, or a value is not a number.
+        DataError: the file is damaged.
     """
     found: dict[tuple[str, str], Series] = {}
     for point in curve_points(path):

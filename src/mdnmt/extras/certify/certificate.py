@@ -27,7 +27,8 @@ from mdnmt.studies.study import Study
 from mdnmt.workspace import PACKAGED, SNAKEFILE, config_file
 
 BUNDLE, SBOM, VERIFICATION = "bundle", "environment/sbom.json", "verification.txt"
-COMPLETED_BY_HAND = {documents.APPENDIX, documents.CODECHECK}
+# Older certificates also had an RO-Crate.
+COMPLETED_BY_HAND = {documents.APPENDIX, documents.CODECHECK, "ro-crate-metadata.json"}
 
 
 def require_sources(study: str, out: Path, sbom: Path, bundle: Path | None) -> None:

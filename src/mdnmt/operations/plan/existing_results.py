@@ -44,7 +44,7 @@ def is_translated(run: Run, places: ResultPaths) -> bool:
 
 
 def progress(metrics: Path) -> Progress:
-    """Return the last update in metrics.jsonl and the time of all attempts."""
+    """Return the last update in metrics.jsonl and the time of all attempts; stderr says which lines are left out."""
     updates, finished, current, max_updates = 0, 0.0, 0.0, None
     for record in read_metrics(metrics):
         if record.get("event") in ("start", "resume"):

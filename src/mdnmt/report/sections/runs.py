@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mdnmt.errors import DataError
 from mdnmt.exhibits.run_notes import Name, notes_on
 from mdnmt.fsio import RECORD
 from mdnmt.numbers.rounding import duration
 from mdnmt.report.plain_tables import NONE, Entry, PlainTable, number, optional_json
+from mdnmt.report.runs_table import COLUMNS
 
 NUMERIC = {"Seed", "Updates", "Best at", "Time", "Resumed", "Parameters"}  # columns of the table of runs
 DIGEST = 12  # characters of a checksum in the table; the whole checksum is shown with the run
@@ -57,11 +59,17 @@ def links(records: Iterable[RunRecord]) -> dict[str, str]:
 
 
 def read_runs(tsv: Path | None) -> list[RunRecord]:
-    """Return every run that the study names."""
+    """Return every run that the study names.
+
+    Raises:
+        DataError: the list was edited.
+    """
     if tsv is None or not tsv.is_file():
         return []
     with tsv.open(encoding="utf-8", newline="") as handle:
         lines = list(csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE))
+    if not all({*COLUMNS} <= line.keys() and (line["seed"] or "").isdecimal() for line in lines):
+        raise DataError(f"{tsv}: was edited; remove it and start snakemake again, which makes it")
     return [
         RunRecord(line, optional_json(Path(line["run_dir"], RECORD)) if line["run_dir"] else None) for line in lines
     ]

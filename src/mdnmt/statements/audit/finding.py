@@ -32,7 +32,7 @@ class CheckResult:
         return self.agreed == self.compared
 
 
-class Finding(Frozen):
+class Finding(Frozen, extra="ignore"):
     """One entry of the audit."""
 
     id: str
@@ -47,7 +47,7 @@ class Finding(Frozen):
     comment: str
 
 
-class Checked(Frozen):
+class Checked(Frozen, extra="ignore"):
     """How many single comparisons of a kind were made, and how many of them agreed with the print."""
 
     paper: str
