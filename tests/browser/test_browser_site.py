@@ -16,6 +16,7 @@ import pytest
 from browser.chromium_pipe import Chromium
 
 SITE = Path(os.environ.get("MDNMT_SITE", "results/site"))
+pytestmark = pytest.mark.usefixtures("site")
 PAGES = ("index.html", "tutorial.html", "methods/waldm.html", "reference/configuration.html", "reference/api.html")
 # The width that the page needs beyond the window: wide tables and code scroll inside their own boxes.
 OVERHANG = "document.documentElement.scrollWidth - window.innerWidth"

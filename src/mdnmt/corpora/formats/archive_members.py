@@ -39,8 +39,7 @@ def some_members(archive: Archive, pattern: str, shown: str) -> list[str]:
     Raises:
         DataError: there is none; `shown` says what is missing.
     """
-    wanted = re.compile(pattern)
-    found = [name for name in archive.names() if wanted.search(name)]
+    found = [name for name in archive.names() if re.search(pattern, name)]
     if not found:
         raise DataError(f"{archive.label}: has no {shown}")
     return found

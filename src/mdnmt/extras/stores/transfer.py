@@ -37,14 +37,14 @@ from mdnmt.studies.resolve import resolve
 
 MANIFEST, EXTERNAL = "manifest.json", "external"
 FORMAT_VERSION = 1  # of the manifests; those without a version are of version 1
-_ADDRESS = re.compile(r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})")
+_ADDRESS = r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})"
 # All results of training, translation, scoring and analysis, except checkpoints and logs.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
 _SENT = re.compile(
     r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
     rf"|segmentation/{_NAME}|code/(\w[\w.+-]*/)*\w[\w.+-]*|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
 )
-_MEMBER = re.compile(rf"{RUNS}/(?P<run>{_ADDRESS.pattern})/(?P<file>.+)")  # of a part of a campaign
+_MEMBER = re.compile(rf"{RUNS}/(?P<run>{_ADDRESS})/(?P<file>.+)")  # of a part of a campaign
 _TRANSLATIONS = re.compile(r"hyp\.[^./]+\.(txt|tsv)")
 _WEIGHTS = {"model.safetensors": "model_sha256", "alternative.safetensors": "alternative_sha256"}
 _MANIFEST_BYTES_MAX = 10_000_000
@@ -58,7 +58,7 @@ def address_of(run: str) -> str:
         ConfigError: it is neither.
     """
     parts = Path(run).as_posix().rstrip("/").split("/")[-3:]
-    if not _ADDRESS.fullmatch(address := "/".join(parts)):
+    if not re.fullmatch(_ADDRESS, address := "/".join(parts)):
         raise ConfigError(f"{run}: expected the address of a run, <task>/<method>/seed<k>-<hash>, or its folder")
     return address
 
@@ -283,7 +283,7 @@ def verify_run(folder: Path, address: str, names: list[str]) -> None:
         DataError: a file is missing, was altered, or belongs to another run.
     """
     record = fsio.read_json(folder / "run.json")
-    found = _ADDRESS.fullmatch(address)
+    found = re.fullmatch(_ADDRESS, address)
     assert found is not None, address
     try:
         fingerprint = RunSpec.model_validate(record["spec"]).fingerprint
