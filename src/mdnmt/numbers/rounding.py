@@ -25,7 +25,10 @@ def half_up(value: float, places: int) -> str:
 
 
 def last_digit(raw: str) -> Decimal | None:
-    """Return what one step of the last printed digit is worth: 0.01 for `22.45`, 1000 for `184K`; None: no number."""
+    """Return what one step of the last printed digit is worth: 0.01 for `22.45`, 1000 for `184K`.
+
+    None if the text has no digit.
+    """
     found = re.search(r"\d[\d,]*(?:\.(\d+))?\s*([kKM]?)", raw)
     return None if found is None else Decimal(_SCALES[found[2].lower()]).scaleb(-len(found[1] or ""))
 

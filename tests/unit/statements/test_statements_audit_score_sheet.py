@@ -12,7 +12,7 @@ import pytest
 from mdnmt.cli import main
 from mdnmt.errors import DataError
 from mdnmt.statements.audit.score_sheet import read
-from mdnmt.statements.audit.score_sheet_checks import CHECKS, four_points, report
+from mdnmt.statements.audit.score_sheet_checks import CHECKS, averages, four_points, report
 
 STEP = Decimal("0.01")
 Cells = dict[str, dict[str, str]]
@@ -115,6 +115,12 @@ Mixed	30.12	25.40	27.76	-	51.0
 Ours	**31.00***	25.30*	**28.15**	+0.39	**50.2**
 Theirs	30.5	**26.0**	28.45	0.49	52.1
 """
+
+
+def test_an_average_is_checked_only_where_all_its_scores_are_printed(tmp_path: Path) -> None:
+    cells = {"Mixed": {"D0": "20.00", "D1": "30.00", "Avg.": "25.00"}, "Tag": {"D0": "21.00", "Avg.": "40.00"}}
+    sheet = read(write(tmp_path / "t.tsv", ["D0", "D1", "Avg."], cells))
+    assert [one.cell for one in averages(sheet)] == ["Mixed | Avg."]
 
 
 @pytest.fixture
