@@ -28,12 +28,6 @@ include: "workflow/rules/words_and_labels.smk"
 include: "workflow/rules/score.smk"
 
 
-if STUDY.config.combine_jobs:
-
-    include: "workflow/rules/combined_task.smk"
-    include: "workflow/rules/combined_exhibits.smk"
-
-
 include: "workflow/rules/exhibits.smk"
 
 

@@ -24,7 +24,6 @@ from mdnmt.paths import to_remove
 from mdnmt.plugin_kinds import VERB, Plugin
 from mdnmt.plugins import find_all, find_own, load
 
-THEN = "then"  # between two verbs on one command line
 _FULL = "; files made before are untouched: make room, then start the same command again"
 _CLOSED = "; files made before are untouched: give write permission, then start the same command again"
 WHAT_TO_DO: dict[int | None, str] = {
@@ -134,12 +133,9 @@ def _install_hook() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run verbs and return the exit status: 0 done, 2 user error, 75 saved (start again), 128 + n ended by signal n.
+    """Run a verb and return the exit status.
 
-    `mdnmt train ... then decode ... then score ...` runs several verbs in one process, for runs that take less time
-    than starting Python. It stops at the first verb that fails and returns its status. `mdnmt @FILE` reads its
-    arguments from a file, one per line, because the length of a command line is limited. A bug raises: Python exits
-    with 1.
+    0: done; 2: user error; 75: saved, start again; 128 + n: ended by signal n. A bug raises: Python exits with 1.
     """
     global _watched
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -147,13 +143,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     _install_hook()
     was_watched, _watched = _watched, True
     try:
-        if len(arguments) == 1 and arguments[0].startswith("@"):
-            arguments = _read_arguments(arguments[0][1:])
-        while THEN in arguments:
-            end = arguments.index(THEN)
-            if status := _one(arguments[:end]):
-                return status
-            arguments = arguments[end + 1 :]
         return _one(arguments)
     except MdnmtError as error:
         _say(f"mdnmt: {error}")
@@ -163,13 +152,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGINT
     finally:
         _watched = was_watched
-
-
-def _read_arguments(file: str) -> list[str]:
-    try:
-        return Path(file).read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
-        raise MdnmtError(f"{file}: cannot read the command from this file ({error})") from None
 
 
 def _one(arguments: list[str]) -> int:

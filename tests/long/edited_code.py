@@ -141,7 +141,6 @@ def create(folder: Path) -> Project:
     training = {**TRAINING, "validation_bleu_sentences": 0}
     project.update(
         STUDY,
-        combine_jobs=True,
         methods=["mixed", "domain-tag", "waldm-edc", "ffn-mixing"],
         options=[{"set": {"architecture": SIZES, "training": training}}],
         tables={

@@ -31,7 +31,6 @@ TRAINING = {
 STUDY: dict[str, object] = {
     "title": "Table 2",
     "description": "Generated text and toy sizes.",
-    "combine_jobs": True,
     "tables": {"jiang2020-table2": {"task": "toy-jiang-en-de"}},
     "options": [{"set": {"architecture": SIZES, "training": TRAINING}}],
     "decoding": {"beam_size": 2, "max_length_ratio": 1.0, "max_length_extra": 5, "batch_tokens": 2000},

@@ -44,15 +44,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip() == __version__
 
 
-def test_several_verbs_in_one_process_end_with_the_first_that_fails(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    assert main(["--version", "then", "--version"]) == 0
-    assert capsys.readouterr().out.split() == [__version__, __version__]
-    assert main(["--version", "then", "trainn", "then", "--version"]) == EXIT_USER
-    assert capsys.readouterr().out.split() == [__version__]
-
-
 def test_an_argument_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.json"
     spec.write_text(f"{'x' * 200_000}\n")
@@ -62,16 +53,6 @@ def test_an_argument_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureF
     with pytest.raises(SystemExit):
         main([*words, f"@{tmp_path}/none.json"])
     assert "none.json" in capsys.readouterr().err
-
-
-def test_a_whole_command_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = tmp_path / "command"
-    command.write_text("--version\nthen\n--version\n")
-    assert main([f"@{command}"]) == 0
-    assert capsys.readouterr().out.split() == [__version__, __version__]
-    assert main([f"@{tmp_path}/none"]) == EXIT_USER
-    said = capsys.readouterr().err
-    assert "none: cannot read the command from this file" in said and said.count("\n") == 1
 
 
 def test_unknown_verb(capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,7 +228,6 @@ def test_a_reader_that_goes_away_is_no_bug() -> None:
 @pytest.mark.parametrize(
     ("kind", "arguments"),
     [
-        ("device", ["@FILE"]),
         ("pipe", ["audit", "FILE"]),
         ("device", ["compare", "FILE", "FILE", "--reference", "FILE"]),
         ("pipe", ["task", "--corpora", ".", "--spec", "@FILE", "--out", "out"]),
@@ -270,11 +250,12 @@ def test_a_pipe_or_device_is_one_line_and_stays_what_it_is(
 
 def test_what_the_shell_passes_by_name_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reading, writing = os.pipe()
-    os.write(writing, b"--version\n")
+    os.write(writing, b"--help\n")
     os.close(writing)
-    assert main([f"@/dev/fd/{reading}"]) == 0  # mdnmt @<(echo --version)
+    with pytest.raises(SystemExit) as caught:
+        main(["task", f"@/dev/fd/{reading}"])  # mdnmt task @<(echo --help)
     os.close(reading)
-    assert capsys.readouterr().out.strip() == __version__
+    assert caught.value.code == 0 and "usage: mdnmt task" in capsys.readouterr().out
 
 
 # Of argparse, of the page of help, and of a verb that prints nothing.

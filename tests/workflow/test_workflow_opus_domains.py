@@ -70,7 +70,7 @@ def project(tmp_path: Path) -> Project:
     study = yaml.safe_load(project.path("config/studies/opus-domains.yaml").read_text())
     small = {**TRAINING, "max_updates": 4, "validate_every": 2, "patience": 0}
     study["options"] = [{"set": {"architecture": SIZES, "training": small}}]
-    study |= {"seeds": 1, "combine_jobs": True, "decoding": {"beam_size": 1}, "comparison": {"num_resamples": 10}}
+    study |= {"seeds": 1, "decoding": {"beam_size": 1}, "comparison": {"num_resamples": 10}}
     project.write("config/studies/opus-domains.yaml", study)
     return project
 
@@ -128,8 +128,7 @@ def test_the_drawn_task_comes_from_opus_by_name(project: Project) -> None:
     task["segmentation"]["bpe_merge_operations"] = 100
     project.write("config/tasks/opus-domains-drawn.yaml", task)
     # As docs/tasks.md says.
-    # Combined jobs do not wait for first downloads; the real study has none.
-    drawn = {"title": "Drawn", "description": "Drawn.", "like": "opus-domains", "combine_jobs": False}
+    drawn = {"title": "Drawn", "description": "Drawn.", "like": "opus-domains"}
     project.write("config/studies/drawn.yaml", {**drawn, "stand_ins": {"opus-domains": "opus-domains-drawn"}})
     with publishing() as publisher:
         project.with_sitecustomize(

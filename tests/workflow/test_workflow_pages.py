@@ -100,7 +100,7 @@ def _make_demo(project: Project) -> None:
     project.environment["BROWSER"] = "true"  # `make serve` opens one
     project.write("config/tasks/demo-en-fr.yaml", TASK)
     small = {"architecture": {**SIZES, "share_embeddings": "all"}, "training": TRAINING}
-    project.update("config/studies/demo.yaml", options=[{"set": small}], decoding={"beam_size": 2}, combine_jobs=True)
+    project.update("config/studies/demo.yaml", options=[{"set": small}], decoding={"beam_size": 2})
     project.update("config/studies/demo.yaml", comparison={"num_resamples": 20}, measure_repeats=1)
     tables = {name: {"task": "demo-en-fr"} for name in ("jiang2020-table2", "song2026-table5")}
     figures = {"jiang2020-figure9": {"task": "demo-en-fr"}}

@@ -27,7 +27,7 @@ def test_an_nllb_model_from_the_hub_to_the_table(tmp_path: Path) -> None:
     tuned = {"match": {"family": "nllb200"}, "set": {"architecture": architecture, "training": TRAINING}}
     rows = [{"group": "Pretrained", "method": method} for method in METHODS]
     tables = {"mdnmt-systems": {"task": "tiny", "rows": rows}}
-    project.update(study, methods=["mixed", *METHODS], options__1=tuned, figures={}, tables=tables, combine_jobs=True)
+    project.update(study, methods=["mixed", *METHODS], options__1=tuned, figures={}, tables=tables)
     clean = project.environment
     with serving(tmp_path / "model") as hub:
         project.environment = clean | {"HF_ENDPOINT": hub.host, "HF_HOME": str(tmp_path / "hf"), "no_proxy": "*"}

@@ -19,17 +19,12 @@ RUN_BY = {
     "external": "test_workflow_external",
     "requested_metric": "test_workflow_external",
     "comet": "test_workflow_external",
-    "toy_comet": "test_workflow_external",
     "word_accuracy": "test_workflow_synthetic",
     "fetch_weights": "test_workflow_pretrained",
     "comet_environment": "make test-all",
     "ambiguous_words": "smoke",
     "ambiguity": "smoke",
     "predicted_labels": "test_labels_are_predicted_where_a_table_asks_for_them",
-    "task": "smoke",
-    "comets": "smoke",
-    "figures": "smoke",
-    "tables": "smoke",
 }
 TARGETS = {"all", "data", "models", "translations"}  # without a command of their own
 

@@ -21,7 +21,7 @@ def rows(path: Path, delimiter: str = ",") -> list[dict[str, str]]:
 
 
 def test_more_seeds_and_single_domains_from_a_partial_page_to_the_whole(project: Project) -> None:
-    project.update("config/studies/tiny.yaml", seeds=2, methods=["single", "mixed", "waldm-edc"], combine_jobs=True)
+    project.update("config/studies/tiny.yaml", seeds=2, methods=["single", "mixed", "waldm-edc"])
 
     # Before: the page of what is there knows what is not.
     assert project.mdnmt("exhibit", "tiny").returncode == 0

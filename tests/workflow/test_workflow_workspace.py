@@ -125,7 +125,7 @@ def test_the_demo_starts_in_an_empty_folder(empty: Workspace) -> None:
 
 
 def test_a_study_of_ones_own_under_other_rule_names_leaves_the_installation_alone(empty: Workspace) -> None:
-    project = new(empty, "study", combine_jobs=True, measure_repeats=1)
+    project = new(empty, "study", measure_repeats=1)
     project.path("Snakefile").write_text(
         'configfile: "config/config.yaml"\n'
         "from mdnmt.workspace import SNAKEFILE\n"

@@ -10,11 +10,12 @@ from mdnmt.corpora.availability import why_lost
 from mdnmt.corpora.checksum_cache import defer_checksums, write_deferred_checksums
 from mdnmt.errors import MdnmtError
 from mdnmt.exchange.project_study import arguments, open_study
-from mdnmt.exhibits import combined_jobs, comparison, task_selection
+from mdnmt.exhibits import comparison, task_selection
 from mdnmt.exhibits.code_hashes import code_of, code_of_figure, code_of_page, code_of_table
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
-from mdnmt.exhibits.spec_files import SpecFiles, identity, rule_inputs
+from mdnmt.exhibits.request import identity
+from mdnmt.exhibits.shown_files import rule_inputs
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fingerprint import STAGE_VERSIONS
 from mdnmt.operations.plan import cluster_resources, exhibit_needs
@@ -24,7 +25,6 @@ from mdnmt.paths import runs_without_weights, weights_folder
 from mdnmt.plugins import VARIABLE as PLUGINS, folder as plugins_folder, use_folder_beside
 from mdnmt.report import report_selection
 from mdnmt.score.metrics import comet_environment
-from mdnmt.score.metrics.comet_files import segments_of
 from mdnmt.statements.audit.printed_tables import load_inputs
 from mdnmt.statements.claims.selection import claims_spec
 from mdnmt.studies.external_systems import check_external, external_of_table
@@ -33,7 +33,6 @@ from mdnmt.studies.result_paths import TranslationsFolder, complete_stages
 from mdnmt.studies.study import NOT_TRAINED, pretrained_weights
 
 CORPORA = Path("resources/corpora")
-TOY_COMET = "resources/comet/toy-comet"
 COMET_ENVIRONMENT = str(comet_environment.MADE)
 
 
@@ -77,8 +76,6 @@ IN_JOB = workflow.remote_exec  # a cluster job starts Snakemake again, on the no
 ON_CLUSTER = cluster_resources.is_on_cluster(workflow)
 shell.prefix(cluster_resources.shell_prefix(CLUSTER, IN_JOB))
 cluster_resources.set_defaults(workflow, PROJECT.device)
-# An executor is chosen only to run jobs, not for a summary or a report.
-spec_file = SpecFiles(lambda: workflow.executor_plugin is not None and not workflow.dryrun)
 
 
 # Runs that are taken from the bundle: those without weights here.

@@ -195,8 +195,8 @@ def ambiguous_hypotheses(wildcards):
 
 
 def ambiguous_systems(wildcards):
-    """Return the file that names these systems."""
-    return spec_file(json.dumps(task_selection.choice_spec(STUDY, wildcards.task, PLACES)))
+    """Return these systems, as JSON."""
+    return json.dumps(task_selection.choice_spec(STUDY, wildcards.task, PLACES))
 
 
 # A folder below results/ with translations in `hyp`: of a run, or of an external system.
@@ -322,11 +322,6 @@ def planned_claims(wildcards):
 def planned_page(select, *more):
     """Return a param: the hash of all that something about the whole study is made of."""
     return lambda wildcards: identity(select(STUDY, PLACES, *more))
-
-
-def planned_all(select, keys):
-    """Return a param: these hashes of several tables or figures."""
-    return lambda wildcards: ",".join(identity(select(STUDY, key, PLACES)) for key in keys)
 
 
 def code_of_this_table(wildcards):

@@ -69,7 +69,6 @@ rule comet:
         environment=ancient(COMET_ENVIRONMENT),
         task=data_record,
         hypotheses="results/{text}/hyp",
-        weights=ancient(TOY_COMET) if STUDY.comet.name == "toy-comet" else [],
     output:
         scores="results/{text}/comet-{comet_fp}.json",
         segments="results/{text}/comet-{comet_fp}.segments.json",
@@ -94,20 +93,6 @@ rule comet:
     shell:
         ".venv-comet/bin/python -m mdnmt comet --task {params.data:q} --hypotheses {input.hypotheses:q} {params.limit:q}"
         " --spec {params.spec:q} --out {output.scores:q} --threads {threads} --device {resources.device} > {log:q} 2>&1"
-
-
-rule toy_comet:
-    input:
-        environment=ancient(COMET_ENVIRONMENT),
-    output:
-        folder=directory(TOY_COMET),
-    log:
-        "logs/comet/toy.log",
-    localrule: True
-    message:
-        "Writing a toy model in place of COMET's weights"
-    shell:
-        ".venv-comet/bin/python -m mdnmt comet --make-toy {output.folder:q} > {log:q} 2>&1"
 
 
 # On generated text: which words are right, and how the model's layers treat them.

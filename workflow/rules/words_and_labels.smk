@@ -39,7 +39,7 @@ rule ambiguity:
     message:
         "Counting how ambiguous words of {wildcards.task} are translated"
     shell:
-        "mdnmt ambiguity --task {params.data:q} --words {input.words:q} --spec @{params.spec:q} {params.limit:q}"
+        "mdnmt ambiguity --task {params.data:q} --words {input.words:q} --spec {params.spec:q} {params.limit:q}"
         " --out {output.counts:q} > {log:q} 2>&1"
 
 

@@ -17,9 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, help="CPU threads")
     parser.add_argument(
-        "--make-toy", type=Path, metavar="FOLDER", help="write a tiny model with random weights there; score nothing"
-    )
-    parser.add_argument(
         "--make-environment",
         action="store_true",
         help="make .venv-comet in this folder, whose bin/python -m mdnmt comet then scores; score nothing",
@@ -27,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the scores of `args.hypotheses` and print them, one line per domain; or make the environment or the toy."""
+    """Write the scores of `args.hypotheses` and print them, one line per domain; or make the environment."""
     from mdnmt.config.comet import CometConfig
     from mdnmt.config.loader import parse_spec
     from mdnmt.errors import ConfigError
@@ -39,20 +36,19 @@ def run(args: argparse.Namespace) -> None:
         comet_environment.make()
         print(f"{comet_environment.FOLDER}: made; score with `{comet_environment.PYTHON} -m mdnmt comet`")
         return
-    if args.make_toy is not None:
-        from mdnmt.score.metrics.toy_comet import make_toy
-
-        make_toy(args.make_toy)
-        print(f"{args.make_toy}: a toy; its scores say nothing about a translation")
-        return
     if absent := [name for name in ("task", "hypotheses", "out") if getattr(args, name) is None]:
         raise ConfigError(f"--{absent[0]} is missing; expected --task, --hypotheses and --out")
     config = parse_spec(args.spec, CometConfig)
     test_sets = load_test_sets(args.task, args.limit)
 
     from mdnmt.score.metrics.comet import score_domains, write_scores
+    from mdnmt.score.metrics.comet_files import CHECKPOINT, TOY
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
+    if config.name == TOY and not (toy := args.weights / TOY).joinpath(CHECKPOINT).is_file():
+        from mdnmt.score.metrics.toy_comet import make_toy
+
+        make_toy(toy)  # two jobs that do so at once write the same bytes
     make_deterministic(SEED_OF_LOADING, args.threads)
     device = choose_device(args.device)
     scores, segments = score_domains(test_sets, args.hypotheses, config, args.weights, device)

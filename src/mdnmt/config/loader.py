@@ -26,7 +26,7 @@ MAX_VALUES = 100_000
 MOST_OPENED, MOST_FAST = 4000, 1_000_000
 # Key of earlier versions -> what to write today.
 REPLACED = {
-    "in_one_process": "it is called 'combine_jobs' now",
+    "combine_jobs": "remove it: jobs are no longer combined; `mdnmt campaign` makes the runs of a small study",
     "all_methods": "write options: [{set: {architecture: ..., training: ...}}]",
     "per_task": "write options: [{match: {task: NAME}, set: ...}]",
     "per_method": "write options: [{match: {method: NAME}, set: ...}]",

@@ -205,7 +205,6 @@ class StudyConfig(Seeds):
     methods: tuple[str, ...] = Field((), description="none: those that the tables and figures of a task name")
     stand_ins: dict[Name, Name] = Field({}, description="task -> the task that tables and figures get in its place")
     use_recipes: bool = Field(False, description="of each task's paper (`of` in its file), beneath `options`")
-    combine_jobs: bool = Field(False, description="one job for the data of a task; one for all COMET, figures, tables")
     options: tuple[StudyOptions, ...] = Field(
         (), description="of methods, over their files: entries in order, those of `like` first (docs/studies.md)"
     )

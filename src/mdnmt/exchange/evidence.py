@@ -24,7 +24,7 @@ from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.registry import parse_figure, parse_table
-from mdnmt.exhibits.spec_files import rule_inputs
+from mdnmt.exhibits.shown_files import rule_inputs
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.exhibits.tables.scores import ScoreTable
 from mdnmt.numbers import table as numbers_table

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Collection
 from pathlib import Path
 
 from mdnmt.config.metrics import METRICS
 from mdnmt.decode.likelihood import LIKELIHOOD
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.evidence import WITH_WORDS, bundle_exhibits, bundle_tasks, withheld_corpora
-from mdnmt.exhibits.combined_jobs import analysed_runs
 from mdnmt.exhibits.figure_request import figure_spec
+from mdnmt.exhibits.shown_files import rule_inputs
 from mdnmt.paths import RunPaths
 from mdnmt.studies.label_conditions import translations_of
 from mdnmt.studies.result_paths import ResultPaths
@@ -18,7 +19,7 @@ from mdnmt.studies.study import NOT_TRAINED, Run, Study
 from mdnmt.studies.study_exhibits import table_of
 
 
-def first_missing_result(study: Study, run: Run, places: ResultPaths, analyses: dict[str, Run]) -> str | None:
+def first_missing_result(study: Study, run: Run, places: ResultPaths, analyses: Collection[str]) -> str | None:
     """Return the first result that the study needs and the run still lacks; None if it is finished."""
     folder = Path(places.run(run))
     if not RunPaths(folder).record.is_file():
@@ -53,8 +54,8 @@ def bundle_finished(study: Study, places: ResultPaths, bundle: Bundle) -> tuple[
     Returns:
         Addresses of runs that were added or updated; and for trained but unfinished runs, address -> what is missing.
     """
-    analyses = analysed_runs(study, places)
     shown = _shown_files(study, places)
+    analyses = set(map(str, rule_inputs(shown)))
     keep_likelihoods = _tests_need_likelihoods(study)
     finished, waiting = [], {}
     for run in study.makeable():

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from mdnmt.code_hash import code_hash
 from mdnmt.config.claims import rule_modules
-from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.registry import figure_code, table_code
 from mdnmt.exhibits.request import paper_figure, paper_table
 from mdnmt.exhibits.run_notes import Name, notes_on
+from mdnmt.exhibits.shown_files import shown_files
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import RECORD
 from mdnmt.plugin_kinds import METRIC
@@ -74,7 +74,7 @@ def study_notes(study: Study, places: ResultPaths) -> list[str]:
         Path(places.run(run)): Name(f"{run.label} ({run.task})" if several else run.label, run.seed)
         for run in study.makeable()
     }
-    shown = [*table_parts(study, places), *figure_parts(study, places)]
+    shown = shown_files(study, places)
     shown += [source.path for source in number_sources(study, places).sources if source.exhibit is None]
     translated = [Path(places.test(run), "hyp") for run in study.makeable()]
     return notes_on([*(folder / RECORD for folder in names), *translated, *shown], names)

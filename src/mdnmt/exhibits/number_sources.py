@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mdnmt.config.decoding import Labels
 from mdnmt.config.metrics import METRICS
-from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.exhibits.comparison import is_tested
+from mdnmt.exhibits.shown_files import shown_files
 from mdnmt.exhibits.task_selection import measured_runs
 from mdnmt.numbers.sources import EXTERNAL, NumberSource, NumberSources, System
 from mdnmt.studies.label_conditions import translations_of
@@ -25,7 +25,7 @@ def number_sources(study: Study, places: ResultPaths) -> NumberSources:
     """
 
     def sources() -> NumberSources:
-        shown = {*table_parts(study, places), *figure_parts(study, places)}
+        shown = set(shown_files(study, places))
         found = (*_of_runs(study, places), *_of_tasks(study, places), *_external(study, places))
         known = (source for source in found if source.path in shown)
         return NumberSources(sources=(*known, *_of_exhibits(study, places)))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from mdnmt.config.paper import PaperFigure, PaperTable
 from mdnmt.exhibits.rows import Column, ScoreRow, ScoreRun
 from mdnmt.exhibits.task_selection import NOT_YET, choice_spec
@@ -24,6 +26,11 @@ def paper_table(study: Study, key: str) -> tuple[PaperTable, Task]:
 def paper_figure(study: Study, key: str) -> tuple[PaperFigure, Task]:
     """Return a figure of the study and the task it is made from."""
     return figure_of(study.config, study.papers, key), study.tasks[study.config.figures[key].task]
+
+
+def identity(spec: BaseModel | Any) -> str:
+    """Return a hash of all that an exhibit is made of, as a param of its rule."""
+    return options_hash(spec.model_dump(mode="json") if isinstance(spec, BaseModel) else spec)
 
 
 @dataclass(frozen=True)

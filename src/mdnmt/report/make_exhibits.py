@@ -18,7 +18,7 @@ from mdnmt.errors import ConfigError
 from mdnmt.exhibits.comparison import comparison
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.number_sources import number_sources
-from mdnmt.exhibits.spec_files import identity
+from mdnmt.exhibits.request import identity
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.report import report_page, report_selection
 from mdnmt.report.runs_table import write_runs
@@ -54,7 +54,7 @@ class Exhibits:
 
         Args:
             keys: what to make.
-            planned: the identity (`spec_files.identity`) that each exhibit must have, in the same order; empty: any.
+            planned: the identity (`request.identity`) that each exhibit must have, in the same order; empty: any.
 
         Raises:
             ConfigError: the study has no such exhibit, or one has become another than was planned; nothing was made.

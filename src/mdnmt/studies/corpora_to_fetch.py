@@ -60,8 +60,6 @@ class FirstDownloads:
             warn: receives a line for each task that cannot be made after all.
         """
         self._study, self._resolve_again, self._warn = study, resolve_again, warn
-        # The inputs of combined jobs are listed when the Snakefile is read, so they cannot wait.
-        allowed = allowed and not study.config.combine_jobs
         self.pending = {
             name: task.first_downloads
             for name, task in study.tasks.items()

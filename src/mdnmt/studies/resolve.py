@@ -65,7 +65,7 @@ def resolve(
         name: of the study.
         corpora_folder: the folder of fetched corpora.
         seeds: overrides the study's number of seeds, or its list of them.
-        provisional: tasks that wait for first downloads get placeholder addresses, except in studies with combine_jobs.
+        provisional: tasks that wait for first downloads get placeholder addresses.
 
     Raises:
         ConfigError: a mistake in a file that the study names; something that is only unavailable raises no error.
@@ -111,7 +111,7 @@ def resolve_options(
     check_known(config.seeds_of, methods, f"{where}: seeds_of")
     for method in methods:
         _start_is_there(method, methods, config, where)
-    lock, provisional = read_lock(config_folder), provisional and not config.combine_jobs
+    lock = read_lock(config_folder)
     with named_in(where):
         tasks = {task: _task(config_folder, task, corpora_folder, lock, provisional) for task in wanted}
     _tasks_are_there(config, tasks, where)

@@ -57,7 +57,7 @@ STUDY = "title: t\ndescription: d\ntasks: [a]\nmethods: [mixed]\n"
     [
         (StudyConfig, STUDY + "decodng: {}\n", "unknown key 'decodng' (did you mean 'decoding'?); allowed: analysis"),
         (StudyConfig, STUDY + "decoding: {beam: 3}\n", "unknown key 'decoding.beam'"),
-        (StudyConfig, STUDY + "in_one_process: true\n", "'in_one_process'; it is called 'combine_jobs' now"),
+        (StudyConfig, STUDY + "combine_jobs: true\n", "'combine_jobs'; remove it: jobs are no longer combined"),
         (StudyConfig, STUDY + "all_methods: {}\n", "unknown key 'all_methods'; write options: [{set: {architecture"),
         (StudyConfig, STUDY + "per_method: {}\n", "'per_method'; write options: [{match: {method: NAME}, set: ...}]"),
         (StudyConfig, STUDY + "learning_rates: {}\n", "'learning_rates'; write options: [{set: {learning_rates"),

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mdnmt.cli import main
 from mdnmt.errors import ConfigError
 from mdnmt.score.metrics import comet_environment
 from mdnmt.score.metrics.comet_environment import FOLDER, MADE, PYTHON, forget_stale, identity, make
+from mdnmt.score.metrics.toy_comet import make_toy
 
 ROOT = Path(__file__).resolve().parents[3]
 # In place of envs/setup.sh: an environment with nothing in it, or a failure.
@@ -90,13 +90,10 @@ def test_what_the_installer_says_last_is_the_line_of_the_error(packaged: Path) -
         make()
 
 
-def test_without_its_environment_comet_says_how_to_make_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_environment_comet_says_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "comet", None)  # an environment from before may still have it
-    assert main(["comet", "--make-toy", str(tmp_path / "toy")]) == 2
-    said = capsys.readouterr().err
-    assert "`mdnmt comet --make-environment` makes it" in said and said.count("\n") == 1
+    with pytest.raises(ConfigError, match="`mdnmt comet --make-environment` makes it"):
+        make_toy(tmp_path / "toy")
     assert not (tmp_path / "toy").exists()
 
 

@@ -113,13 +113,6 @@ def test_a_recorded_checksum_is_no_reason_to_fetch_again(project: Project) -> No
     assert spec.corpus.files[0].sha256 == "1" * 64
 
 
-def test_combined_jobs_have_no_first_downloads(project: Project) -> None:
-    mine = {"title": "Mine", "description": "x", "tasks": ["toy"], "methods": ["mixed"], "combine_jobs": True}
-    project.write("studies/mine", mine)
-    task = project.resolve(provisional=True).tasks["toy"]
-    assert task.spec is None and "mdnmt fetch toy" in str(task.missing)
-
-
 def test_what_waits_for_a_download_is_planned_with_a_placeholder(project: Project, tmp_path: Path) -> None:
     study = project.resolve(provisional=True)
     task = study.tasks["toy"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mdnmt.config.method import MethodIndex
-from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
 from mdnmt.exhibits.number_sources import number_sources
 from mdnmt.exhibits.request import paper_table
+from mdnmt.exhibits.shown_files import shown_files
 from mdnmt.numbers.sources import NumberSource
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
@@ -33,7 +33,7 @@ def test_every_score_and_curve_of_a_table_or_figure_is_there_once(
     smoke: Study, sources: tuple[NumberSource, ...]
 ) -> None:
     places = ResultPaths(smoke, Path("results"))
-    read = {*table_parts(smoke, places), *figure_parts(smoke, places)}
+    read = set(shown_files(smoke, places))
     wanted = {path for path in read if path.name in ("scores.json", "ter.json", "curves.tsv")}
     wanted |= {path for path in read if path.name.startswith("comet-")}
     of_runs = [source for source in sources if source.exhibit is None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from mdnmt.config.metrics import ON_REQUEST
-from mdnmt.exhibits.combined_jobs import figure_parts, table_parts
+from mdnmt.exhibits.shown_files import shown_files
 from mdnmt.methods import pretrained
 from mdnmt.operations.campaign.jobs import Campaign, Job, Step
 from mdnmt.paths import weights_folder
@@ -27,7 +27,7 @@ def campaign_of(
         left_out: addresses of runs that are not made here, such as bundled ones.
     """
     runs = {run.address: run for run in study.makeable() if run.address not in left_out}
-    shown = set(map(str, (*table_parts(study, places), *figure_parts(study, places))))
+    shown = set(map(str, shown_files(study, places)))
     chosen = [runs[name] for name in dict.fromkeys((*order, *runs)) if name in runs]
     jobs = tuple(_job(study, run, places, options, shown) for run in chosen)
     before = []

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 # Stage -> its rules. Rules that start no program (`all`) belong to no stage, although Snakemake counts them.
 STAGES: dict[str, frozenset[str]] = {
-    "corpora": frozenset({"fetch", "fetch_weights", "comet_environment", "toy_comet"}),
-    "tasks": frozenset({"text", "tokens", "codes", "arrays", "task", "first_downloads", "predicted_labels"}),
+    "corpora": frozenset({"fetch", "fetch_weights", "comet_environment"}),
+    "tasks": frozenset({"text", "tokens", "codes", "arrays", "first_downloads", "predicted_labels"}),
     "trainings": frozenset({"train", "bundled_record"}),
     "translations": frozenset({"decode", "bundled_translations"}),
     "scores": frozenset(
         {
-            *("score", "score_copy", "requested_metric", "word_accuracy", "comet", "comets", "external"),
+            *("score", "score_copy", "requested_metric", "word_accuracy", "comet", "external"),
             *("analyse", "bundled_analysis"),
             *("significance", "ambiguous_words", "ambiguity", "measure"),
         }
     ),
     "exhibits": frozenset(
         {
-            *("table", "tables", "figure", "figures", "claims", "audit", "numbers", "runs_table", "report"),
+            *("table", "figure", "claims", "audit", "numbers", "runs_table", "report"),
         }
     ),
 }

@@ -10,7 +10,6 @@ from pathlib import Path
 from mdnmt.config.comet import CometConfig
 from mdnmt.errors import DataError
 from mdnmt.fingerprint import sha256_file
-from mdnmt.score.metrics.comet_environment import PYTHON
 
 # Relative to the project's folder; may be a link to a folder that several users share.
 COMET = Path("resources/comet")
@@ -18,7 +17,7 @@ COMET = Path("resources/comet")
 CHECKPOINT, HPARAMS, ENCODER = "checkpoints/model.ckpt", "hparams.yaml", "encoder"
 NEEDED = (CHECKPOINT, HPARAMS, f"{ENCODER}/config.json", f"{ENCODER}/tokenizer.json")
 OPTIONAL = (f"{ENCODER}/tokenizer_config.json", f"{ENCODER}/special_tokens_map.json")
-# A model with random weights, made by `mdnmt comet --make-toy`; its scores only show that the pipeline runs.
+# A model with random weights, which `mdnmt comet` makes; its scores only show that the pipeline runs.
 TOY = "toy-comet"
 
 
@@ -139,8 +138,6 @@ def verified(config: CometConfig, root: Path, sha256: Callable[[Path], str] = sh
 
 
 def _how_to_get(name: str, folder: Path) -> str:
-    if name == TOY:
-        return f"make it with `{PYTHON} -m mdnmt comet --make-toy {folder}`"
     release = RELEASES.get(name)
     if release is None:
         return (
