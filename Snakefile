@@ -26,8 +26,6 @@ include: "workflow/rules/bundled.smk"
 include: "workflow/rules/decode.smk"
 include: "workflow/rules/words_and_labels.smk"
 include: "workflow/rules/score.smk"
-
-
 include: "workflow/rules/exhibits.smk"
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from mdnmt.exhibits.code_hashes import code_of_figure
 from mdnmt.exhibits.figure_request import figure_spec
 from mdnmt.exhibits.registry import figure_code, table_code
-from mdnmt.exhibits.spec_files import rule_inputs
+from mdnmt.exhibits.shown_files import rule_inputs
 from mdnmt.exhibits.save_figure import save
 from mdnmt.exhibits.table_request import table_spec
 from mdnmt.fsio import write_sealed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mdnmt.errors import ConfigError
-from mdnmt.exhibits.spec_files import identity
+from mdnmt.exhibits.request import identity
 from mdnmt.report.make_exhibits import Exhibits
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
