@@ -16,13 +16,11 @@ from mdnmt.config.corpus import load_corpus
 from mdnmt.config.task import load_task
 from mdnmt.corpora.corpus_spec import fetch_spec
 from mdnmt.corpora.fetch import fetch
-from mdnmt.exchange.bundle import Bundle
 from mdnmt.tasks.build import build_task
 from mdnmt.tasks.task_spec import task_spec
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAMMAR = {"sentences": 300, "common_words": 8, "cue_words": 2, "context_words": 2, "label_words": 2}
-BUNDLED = "some-task/mixed/seed3-0123abcd"
 PLACES = ["--device", "cpu", "--threads", "1"]
 # Whoever reaches out is noticed; processes of one program talk through sockets that are files.
 REFUSE = """
@@ -60,7 +58,6 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
     of_task = ["--task", task]
     scored = [*of_task, "--hypotheses", test]
     choices = json.dumps({"systems": [{"label": "Mixed", "method": "mixed", "seed": 3, "folder": test}]})
-    restored = ["--restore", BUNDLED, "--parts", "run.json"]
     other, other_task = f"{new}/other", ["--task", str(synthetic)]
     other_spec = spec_of(synthetic).model_dump_json()
     return [
@@ -74,7 +71,6 @@ def chain(made: Finished, synthetic: Path, new: str) -> list[list[str]]:
         ["analyse", "--run", run, *of_task, "--out", f"{new}/analysis", *PLACES],
         ["measure", "--runs", f'{{"mixed": "{run}"}}', *of_task, "--repeats", "1", "--out", f"{new}/m.json", *PLACES],
         ["exhibit", "demo", "--config-folder", str(ROOT / "config"), "--results", f"{new}/results"],
-        ["bundle", "--bundle", f"{new}/bundle", "--results", f"{new}/results", *restored],
         ["audit", "--config", str(ROOT / "config"), "--json", f"{new}/audit.json"],
         ["fetch-weights", "toy/nllb", "--pretrained", f"{new}/weights"],
         ["train", "--spec", other_spec, *other_task, "--out", other, *PLACES],
@@ -96,7 +92,6 @@ def test_verbs_do_their_work_without_a_network(whole: Finished, tmp_path: Path) 
     code.mkdir()
     (code / "sitecustomize.py").write_text(REFUSE)
     made, new = whole.copy(tmp_path / "copy"), tmp_path / "new"
-    Bundle(new / "bundle").add([(BUNDLED, made.run, ())])
     calls = chain(made, generated_task(tmp_path), str(new))
     # COMET has an environment of its own: tests/comet/test_comet_scores.py asks the same of it.
     assert verbs_of_rules() - {"fetch", "comet"} <= {verb for verb, *_ in calls}

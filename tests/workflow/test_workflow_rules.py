@@ -13,9 +13,6 @@ pytestmark = pytest.mark.slow
 
 # Run by another test than those of the finished study; `smoke` is the study that CI makes.
 RUN_BY = {
-    "bundled_record": "test_workflow_bundle",
-    "bundled_translations": "test_workflow_bundle",
-    "bundled_analysis": "test_workflow_bundle",
     "external": "test_workflow_external",
     "requested_metric": "test_workflow_external",
     "comet": "test_workflow_external",

@@ -66,7 +66,7 @@ try:
     use_folder_beside(CONFIG)
     os.environ[PLUGINS] = str(plugins_folder())  # for jobs, whose folder may be another one (--directory)
     FOUND = opened()
-    PROJECT, STUDY, BUNDLE, PLACES = FOUND.project, FOUND.study, FOUND.bundle, FOUND.places
+    PROJECT, STUDY, PLACES = FOUND.project, FOUND.study, FOUND.places
     AUDIT = load_inputs(CONFIG).identity()
     CLUSTER = load_cluster(CONFIG)
 except MdnmtError as error:
@@ -78,12 +78,11 @@ shell.prefix(cluster_resources.shell_prefix(CLUSTER, IN_JOB))
 cluster_resources.set_defaults(workflow, PROJECT.device)
 
 
-# Runs that are taken from the bundle: those without weights here.
-BUNDLED_RUNS = [name for name in BUNDLE.runs if not Path("results/runs", name, "model.safetensors").is_file()]
-BUNDLED = "|".join(sorted({name[-8:] for name in BUNDLED_RUNS}) or ["none"])
-# Runs that were trained elsewhere and came without weights have no rule: their files are taken as they are.
+# Runs that were trained elsewhere and came without weights (`mdnmt pull`) have no rule: their files are taken as they are,
+# and one that is missing is found before any job starts. Their scores are not made again, because the likelihoods, which
+# perplexity needs, do not come with all of them; `mdnmt verify` makes the others again.
 WITHOUT_WEIGHTS = runs_without_weights(Path("results/runs"))
-NOT_BUNDLED = f"(?!{'|'.join((BUNDLED, *(name[-8:] for name in WITHOUT_WEIGHTS)))})[0-9a-f]{{8}}"
+WITH_WEIGHTS = f"(?!{'|'.join(name[-8:] for name in WITHOUT_WEIGHTS) or 'none'})[0-9a-f]{{8}}"
 
 # Tasks, and stages of their data, that are complete: they have no rule.
 NOT_COMPLETE = f"(?!{'|'.join(complete_stages(Path('results/tasks'))) or 'none'})[0-9a-f]{{8}}"

@@ -12,7 +12,7 @@ rule decode:
     benchmark:
         "logs/benchmarks/decode-{task}-{method}-seed{seed}-{fp}-{split}-{test_fp}.jsonl"
     wildcard_constraints:
-        fp=NOT_BUNDLED,
+        fp=WITH_WEIGHTS,
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of),
@@ -42,7 +42,7 @@ rule analyse:
     log:
         "logs/analyse/{task}-{method}-seed{seed}-{fp}-{test_fp}.log",
     wildcard_constraints:
-        fp=NOT_BUNDLED,
+        fp=WITH_WEIGHTS,
     threads: PROJECT.threads
     resources:
         **JOBS.sbatch(run_of),

@@ -36,7 +36,7 @@ def made_tasks(wildcards):
 
 def models(wildcards):
     records = [f"{run_dir(run)}/{name}" for run in STUDY.makeable() for name in ("run.json", "curves.tsv")]
-    trained = [run for run in STUDY.makeable() if run.address not in (*BUNDLED_RUNS, *WITHOUT_WEIGHTS)]
+    trained = [run for run in STUDY.makeable() if run.address not in WITHOUT_WEIGHTS]
     return records + [f"{run_dir(run)}/model.safetensors" for run in trained]
 
 

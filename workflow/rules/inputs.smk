@@ -126,19 +126,6 @@ def claims_of(wildcards):
     return claims_spec(STUDY, wildcards.paper, PLACES)
 
 
-def bundled(*parts):
-    """Return an input function: the archive of a run that has all of these parts; they may contain wildcards, `{w.fp}`."""
-
-    def archive(wildcards):
-        name = f"{wildcards.task}/{wildcards.method}/seed{wildcards.seed}-{wildcards.fp}"
-        files, wanted = BUNDLE.files(name), [part.format(w=wildcards) for part in parts]
-        lacking = [part for part in wanted if not any(file == part or file.startswith(f"{part}/") for file in files)]
-        found = f"{BUNDLE.archive(name)} (which has no {lacking[0]})" if lacking else str(BUNDLE.archive(name))
-        return ancient(found)
-
-    return archive
-
-
 def limit(wildcards):
     """Return the option for the number of sentences that a study translates."""
     return STUDY.limit_of(task_name(wildcards))
@@ -201,7 +188,7 @@ def ambiguous_systems(wildcards):
 
 # A folder below results/ with translations in `hyp`: of a run, or of an external system.
 TRANSLATED = r"(runs/[^/]+/[^/]+/seed[^/]+/test|tasks/[^/]+/external-[a-z0-9-]+)-[0-9a-f]{8}"
-SCORED = rf"(runs/[^/]+/[^/]+/seed\d+-{NOT_BUNDLED}/(test|valid)|tasks/[^/]+/external-[a-z0-9-]+)-[0-9a-f]{{8}}"
+SCORED = rf"(runs/[^/]+/[^/]+/seed\d+-{WITH_WEIGHTS}/(test|valid)|tasks/[^/]+/external-[a-z0-9-]+)-[0-9a-f]{{8}}"
 
 
 def run_of_text(wildcards):

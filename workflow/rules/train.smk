@@ -15,7 +15,7 @@ rule train:
     benchmark:
         "logs/benchmarks/train-{task}-{method}-seed{seed}-{fp}.jsonl"
     wildcard_constraints:
-        fp=NOT_BUNDLED,
+        fp=WITH_WEIGHTS,
     priority: training_priority
     threads: PROJECT.threads
     resources:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("study", nargs="?", help="study whose finished runs, tasks and exhibits are added")
+    parser.add_argument("study", help="study whose finished runs, tasks and exhibits are added")
     parser.add_argument("--bundle", type=Path, default=Path("docs/replication/bundle"), help="default: %(default)s")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
@@ -22,14 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fill", type=Path, metavar="FILE", help="put the table of systems between the study's marks in this page"
     )
-    restore = parser.add_argument_group("for the workflow: restore parts of a run")
-    restore.add_argument("--restore", metavar="RUN", help="<task>/<method>/seed<k>-<fp>")
-    restore.add_argument("--parts", nargs="+", default=[], help="files and folders of the run")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Add finished runs, or restore parts of one."""
-    from mdnmt.errors import ConfigError
+    """Add finished runs."""
     from mdnmt.exchange.bundle import MANIFEST, Bundle
     from mdnmt.exchange.pack_study import drop_other_runs, pack_study
     from mdnmt.exchange.results_page import fill, results_page, systems
@@ -38,11 +34,6 @@ def run(args: argparse.Namespace) -> None:
     from mdnmt.studies.resolve import resolve
 
     bundle = Bundle(args.bundle.resolve())
-    if args.restore:
-        bundle.restore(args.restore, args.results / "runs" / args.restore, args.parts)
-        return
-    if args.study is None:
-        raise ConfigError("expected a study, or --restore RUN --parts ...; found neither")
     if args.sign:
         name_of_key(args.sign)
     study = resolve(args.config_folder, args.study, args.corpora)

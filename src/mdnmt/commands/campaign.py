@@ -112,7 +112,7 @@ def _of_study(args: argparse.Namespace) -> tuple[Campaign, str]:
 
     results = Path("results")
     opened = open_study(args.config_folder, read_given(args.config_folder, args.study, ()), args.corpora, results)
-    study, places, bundle = opened.study, opened.places, opened.bundle
+    study, places = opened.study, opened.places
     os.environ[VARIABLE] = str(folder())
     used = dict.fromkeys(run.task for run in study.makeable())
     if unbuilt := [name for name in used if not Path(places.task(name), "task.json").is_file()]:
@@ -121,12 +121,11 @@ def _of_study(args: argparse.Namespace) -> tuple[Campaign, str]:
             f"study={study.name}`"
         )
     elsewhere = {run.address for run in study.makeable() if RunPaths(results / "runs" / run.address).has_no_weights}
-    bundled = {name for name in bundle.runs if not RunPaths(results / "runs" / name).model.is_file()}
-    plan = make_plan(study, results, args.corpora, Path("logs/benchmarks"), "cpu", bundle.runs)
+    plan = make_plan(study, results, args.corpora, Path("logs/benchmarks"), "cpu")
     # This process stops trainings itself, and each run is trained by one process.
     options = opened.project.model_copy(update={"stop_after_minutes": None, "workers": 1}).training_options.split()
     order = get(PLANNER, "power").order(plan, args.config_folder)
-    return campaign_of(study, places, order, options, elsewhere | bundled), args.device or opened.project.device
+    return campaign_of(study, places, order, options, elsewhere), args.device or opened.project.device
 
 
 def _pack(campaign: Campaign, path: Path) -> None:

@@ -58,8 +58,7 @@ def run(args: argparse.Namespace) -> None:
         device = "cuda"
     else:  # where there is SLURM, its jobs compute, not this machine
         device = Jobs(cluster, study, places, project.device).device if cluster else _device(project.device)
-    bundled = opened.bundle.runs
-    plan = make_plan(study, args.results, args.corpora, args.benchmarks, device, bundled, cluster is not None, card)
+    plan = make_plan(study, args.results, args.corpora, args.benchmarks, device, cluster is not None, card)
     table = table_of(plan.tables, args.cells) if args.cells else None
     if args.power or args.next or args.budget is not None:
         if args.json or args.cells:

@@ -40,9 +40,8 @@ class ProjectConfig(Frozen):
     accept_code_change: bool = Field(
         False, description="resume from checkpoints that other training code wrote; run.json lists the attempts"
     )
-    bundle: str = Field("docs/replication/bundle", description="evidence of runs that need no training")
     finished_only: bool = Field(
-        False, description="make tables, tests, figures and claims from runs that are trained or bundled; train nothing"
+        False, description="make tables, tests, figures and claims from finished runs alone; train nothing"
     )
     tensorboard: bool = Field(False, description="TensorBoard files in each run's folder")
 

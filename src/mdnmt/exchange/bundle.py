@@ -3,8 +3,8 @@
 The manifest, `<bundle>/bundle.json`, lists each archive with its sha256 and the sha256 of the files in it.
 `<bundle>/<key>.tar.xz` holds files of one folder below `results`: `runs/<task>/<method>` with the runs of a method,
 `tasks/<task>-<fp>`, or `studies/<study>` for `results/<study>`. The translations of all runs on a task lie in tables of
-their own, `translations/<task>` (see `side_by_side`); the manifest lists them with the other files of their runs. The
-workflow uses a bundled run instead of training it.
+their own, `translations/<task>` (see `side_by_side`); the manifest lists them with the other files of their runs.
+`mdnmt pull` takes bundled runs into the results, where they are not trained.
 """
 
 from __future__ import annotations
@@ -86,10 +86,6 @@ class Bundle:
         """Return an archive by its key."""
         return self.folder / f"{key}.tar.xz"
 
-    def archive(self, run: str) -> Path:
-        """Return the archive with a run."""
-        return self.path(key_of(run))
-
     def files(self, run: str) -> dict[str, str]:
         """Return name -> sha256 of the files of a run; empty if it is not bundled."""
         return _of_run(run, self._files(key_of(run)))
@@ -101,8 +97,7 @@ class Bundle:
         """Pack folders of runs and list them in the manifest; the same folders give the same bytes.
 
         A bundled run is replaced only if the folder has all its files, except those left out, and a new or changed one.
-        A folder without the run's weights was itself restored from a bundle, maybe an older one; there only new files
-        count.
+        A folder without the run's weights was itself pulled, maybe from an older bundle; there only new files count.
 
         Args:
             runs: of each run its address, its folder, and the names of files that must not be in the bundle.
@@ -118,9 +113,7 @@ class Bundle:
             names = sorted(name for path in folder.rglob("*") if KEPT.fullmatch(name := _name(path, folder)))
             kept = [name for name in names if (folder / name).is_file() and name not in left_out]
             known = self.files(run).keys() - set(left_out)
-            paths = RunPaths(folder)
-            is_restored = not paths.model.is_file() and not paths.has_no_weights
-            if not known <= set(kept) or (is_restored and known == set(kept)):
+            if not known <= set(kept) or (not RunPaths(folder).model.is_file() and known == set(kept)):
                 continue
             contents = _checked(folder, kept)
             if _hashes(contents) != self.files(run):
@@ -243,25 +236,6 @@ class Bundle:
             raise DataError(f"{path}: was altered, its sha256 is not that of {MANIFEST}; restore it with git")
         with open_archive(path, UNPACKED_BYTES_MAX) as archive:
             return {name: archive.read(name) for name in archive.names()}
-
-    def restore(self, run: str, folder: Path, parts: Iterable[str]) -> None:
-        """Write files or whole folders of a run back, with their checksums.
-
-        A file that exists with the same bytes is left alone; others are replaced.
-
-        Raises:
-            DataError: as `read`, or the bundle has no such part.
-        """
-        known, wanted = self.files(run), set[str]()
-        for part in parts:
-            names = {name for name in known if name == part or name.startswith(f"{part}/")}
-            if known and not names:
-                raise DataError(f"{self.archive(run)}: has no {part}; it was not made when the run was bundled")
-            beside = (Path(part).parent / "sums.json").as_posix()
-            wanted |= names | ({beside} & known.keys())
-            if part == "run.json":  # with the code that the run needs and no commit has
-                wanted |= {name for name in known if name.startswith("code/")}
-        write_back(self.read(run, wanted), folder)
 
     def restore_all(self, key: str, results: Path) -> None:
         """Write all files of an archive below a folder of results; raises as `unpack`.

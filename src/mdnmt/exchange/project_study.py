@@ -14,7 +14,6 @@ import yaml
 from mdnmt.config.loader import load_yaml, validate_model
 from mdnmt.config.project import ProjectConfig
 from mdnmt.errors import ConfigError
-from mdnmt.exchange.bundle import Bundle
 from mdnmt.paths import RunPaths
 from mdnmt.studies.resolve import resolve
 from mdnmt.studies.result_paths import ResultPaths
@@ -29,13 +28,11 @@ class ProjectStudy:
     Attributes:
         project: config/config.yaml with what overrides it.
         study: the study; with `finished_only`, without the runs that would have to be trained.
-        bundle: the evidence that spares training.
         places: the paths of its results.
     """
 
     project: ProjectConfig
     study: Study
-    bundle: Bundle
     places: ResultPaths
 
 
@@ -57,18 +54,16 @@ def open_study(
     project = validate_model(dict(given), ProjectConfig, f"{config_folder}/config.yaml or --config")
     provisional = provisional and project.first_downloads
     study = resolve(config_folder, project.study, corpora, project.seeds, provisional=provisional)
-    bundle = Bundle(config_folder.parent / project.bundle)
     if project.finished_only:
-        bundled = set(bundle.runs)
-        study = study.only(lambda run: run.address in bundled or RunPaths(results / "runs" / run.address).is_finished)
+        study = study.only(lambda run: RunPaths(results / "runs" / run.address).is_finished)
     audited = [path.stem for path in config_files(config_folder, "audit/*.yaml")]
-    return ProjectStudy(project, study, bundle, ResultPaths(study, results, audited))
+    return ProjectStudy(project, study, ResultPaths(study, results, audited))
 
 
 def arguments(project: ProjectConfig, config_folder: Path) -> str:
     """Return the arguments with which `mdnmt exhibit` opens the study of a project, quoted for a shell."""
     there = validate_model(read_given(config_folder, None, ()), ProjectConfig, f"{config_folder}/config.yaml")
-    values = {key: getattr(project, key) for key in ("seeds", "bundle", "finished_only")}
+    values = {key: getattr(project, key) for key in ("seeds", "finished_only")}
     pairs = [f"{key}={json.dumps(value)}" for key, value in values.items() if value != getattr(there, key)]
     folder = [] if config_folder == Path("config").absolute() else ["--config-folder", str(config_folder)]
     return shlex.join([*folder, *(["--config", *pairs, "--"] if pairs else []), project.study])

@@ -1,4 +1,4 @@
-"""Copy finished runs from a folder, a web server or the parts of a campaign into the results, and verify them."""
+"""Copy finished runs from a bundle, a store or the parts of a campaign into the results, and verify them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
-    parser.add_argument("store", metavar="FOLDER|URL|PART", help="what mdnmt push or campaign wrote: folder, URL, .zip")
+    parser.add_argument(
+        "store", metavar="FOLDER|URL|PART", help="what mdnmt bundle, push or campaign wrote: folder, URL, .zip"
+    )
     parser.add_argument(
         "runs", nargs="*", metavar="RUN", help="address of a run: <task>/<method>/seed<k>-<hash>; more parts"
     )
@@ -22,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Pull each run; a failure does not stop the others."""
     from mdnmt.errors import ConfigError, DataError
+    from mdnmt.exchange.bundle import MANIFEST, Bundle
     from mdnmt.extras.stores.transfer import (
         address_of,
         drop_benchmarks,
@@ -29,6 +32,7 @@ def run(args: argparse.Namespace) -> None:
         pull,
         pull_external,
         runs_of_study,
+        take_from_bundle,
         take_in,
         unbuilt_task,
     )
@@ -42,25 +46,34 @@ def run(args: argparse.Namespace) -> None:
         if folder := unbuilt_task(args.results, address):
             unbuilt.add(folder)
 
-    wanted: list[str] = []
+    wanted, bundle = list[str](), None
     if args.store.endswith(".zip") and "://" not in args.store:
         for part in (args.store, *args.runs):
             for address, said in take_in(Path(part), args.results).items():
                 report(address, said, is_new=said == "taken in")
     else:
+        is_bundle = "://" not in args.store and (Path(args.store) / MANIFEST).is_file()
+        bundle = Bundle(Path(args.store)) if is_bundle else None
         addresses = [address_of(name) for name in args.runs]
         if args.study:
-            # The study cannot be resolved without its translations from elsewhere.
-            for place in external_folders(args.study, args.config_folder):
+            # The study cannot be resolved without its translations from elsewhere; a bundle has none for it.
+            for place in external_folders(args.study, args.config_folder) if bundle is None else ():
                 print(f"{place}: {'pulled' if pull_external(args.store, place) else 'is here already'}", flush=True)
-            addresses += runs_of_study(args.study, args.config_folder, args.corpora)
+            found = runs_of_study(args.study, args.config_folder, args.corpora)
+            addresses += found if bundle is None else [address for address in found if bundle.files(address)]
+        elif bundle is not None and not addresses:
+            addresses = bundle.runs
         if not addresses:
-            raise ConfigError("expected RUN... or --study NAME, found neither")
+            none = f"{args.store}: has no run of study {args.study}"
+            raise ConfigError(none if args.study else "expected RUN... or --study NAME, found neither")
         wanted = list(dict.fromkeys(addresses))
     for address in wanted:
         try:
-            is_new = pull(args.store, args.results, address)
-            report(address, "pulled" if is_new else "is here already", is_new=is_new)
+            if bundle is not None:
+                said = take_from_bundle(bundle, args.results, address)
+            else:
+                said = "pulled" if pull(args.store, args.results, address) else "is here already"
+            report(address, said, is_new=said in ("pulled", "taken in"))
         except DataError as error:
             failed += 1
             print(f"{address}: not pulled: {error}", flush=True)

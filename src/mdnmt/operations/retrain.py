@@ -40,8 +40,9 @@ def runs_to_retrain(study: Study, method: str, seeds: Collection[int], results: 
     found = [run for run in chosen if (results / "runs" / run.address).is_dir()]
     if not found:
         raise ConfigError(
-            f"{results}/runs: holds none of the {len(chosen)} runs of {method!r} in study {study.name}, so nothing is "
-            f"to be trained again; `mdnmt plan {study.name}` says what is missing (a bundled run is never trained)"
+            f"{results}/runs: holds none of the {len(chosen)} runs of {method!r} in study {study.name}, so nothing "
+            f"is to be trained again; `mdnmt plan {study.name}` says what is missing (a run without weights is never "
+            "trained)"
         )
     started = [run for run in study.makeable() if study.start_of(run) in chosen and run not in chosen]
     return [*found, *(run for run in started if (results / "runs" / run.address).is_dir())]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +12,7 @@ from small_bundle import CORPORA, make_project, make_runs, reseal, score
 from mdnmt import fsio
 from mdnmt.cli import main
 from mdnmt.decode.likelihood import LIKELIHOOD, Likelihood, Likelihoods, write_likelihoods
-from mdnmt.exchange.bundle import Bundle
+from mdnmt.exchange.bundle import Bundle, key_of
 from mdnmt.exchange.evidence import exhibit_specs
 from mdnmt.exchange.pack_study import bundle_finished
 from mdnmt.exchange.verify import verify
@@ -98,7 +97,7 @@ def test_a_bundled_run_is_updated_when_it_has_gained_something_and_never_loses_a
 
 
 def test_a_run_without_weights_does_not_replace_a_bundled_one(made: tuple[Path, Study], project: Path) -> None:
-    # Such a run was restored from a bundle, perhaps from an earlier one than this.
+    # Such a run was pulled, perhaps from an earlier bundle than this.
     places, bundle = ResultPaths(made[1], Path("results")), Bundle(project / "bundle")
     bundle_finished(made[1], places, bundle)
     name = next(name for name in bundle.runs if "/waldm-edc/" in name)
@@ -155,14 +154,15 @@ def test_runs_that_the_study_no_longer_has_leave_the_bundle_on_request(
     assert capsys.readouterr().out.splitlines()[: len(gone)] == [f"removed {name}" for name in gone]
     left = Bundle(project / "bundle")
     assert left.runs == [name for name in before if name not in gone]
-    archives = {project / left.archive(name) for name in left.runs} | {project / left.path("translations/tiny")}
+    archives = {project / left.path(key_of(name)) for name in left.runs} | {project / left.path("translations/tiny")}
     assert set((project / "bundle").rglob("*.tar.xz")) == archives
 
 
 @pytest.mark.slow
-def test_the_plan_counts_bundled_runs_as_done(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_counts_the_runs_of_a_bundle_as_done(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bundle", "tiny", "--bundle", "docs/replication/bundle", "--runs-only"]) == 0
     shutil.rmtree("results/runs")
+    assert main(["pull", "docs/replication/bundle", "--study", "tiny"]) == 0
     capsys.readouterr()
     assert main(["plan", "tiny", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -171,7 +171,6 @@ def test_the_plan_counts_bundled_runs_as_done(project: Path, capsys: pytest.Capt
     assert states["tiny/waldm-edc/seed1"][0] == "to do"
     ready = found["tables"][0]["ready"]
     assert ready > 0
-    with contextlib.chdir(project):
-        shutil.rmtree("docs/replication/bundle")
-        assert main(["plan", "tiny", "--json"]) == 0
+    shutil.rmtree("results/runs/tiny/waldm-edc")
+    assert main(["plan", "tiny", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"][0]["ready"] < ready

@@ -125,7 +125,7 @@ def add(bundle: Path, generator: random.Random) -> None:
 
 
 def swap(bundle: Path, generator: random.Random) -> None:
-    one, other = (Bundle(bundle).archive(run) for run in RUNS)
+    one, other = (Bundle(bundle).path(key_of(run)) for run in RUNS)
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     other.write_bytes(first)
@@ -150,7 +150,7 @@ def take_signature(bundle: Path, generator: random.Random) -> None:
 
 def drop_run(bundle: Path, generator: random.Random) -> None:
     whole, run = Bundle(bundle), generator.choice(RUNS)
-    whole.archive(run).unlink()
+    whole.path(key_of(run)).unlink()
     del whole.archives[key_of(run)]
     fsio.write_sealed(bundle / MANIFEST, {"archives": whole.archives})
 

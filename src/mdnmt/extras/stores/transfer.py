@@ -2,8 +2,8 @@
 
 A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
 `manifest.json`, which lists their sha256. Translations from elsewhere are in `external/`, under the folder that the
-study names. A campaign on another machine leaves its results without weights, in zip files. Pulled files are verified
-in a temporary folder, then renamed into place.
+study names. A campaign on another machine leaves its results without weights, in zip files; a bundle has them in its
+archives. Pulled files are verified in a temporary folder, then renamed into place.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import urllib.parse
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,7 +27,7 @@ from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.providers.http import download
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.exchange.bundle import KEPT, RUNS, UNPACKED_BYTES_MAX
+from mdnmt.exchange.bundle import KEPT, RUNS, UNPACKED_BYTES_MAX, Bundle
 from mdnmt.exchange.campaign_results import PARTS_MAX
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
@@ -172,19 +173,32 @@ def take_in(part: Path, results: Path) -> dict[str, str]:
                 raise DataError(f"{part}: refused, its member {name!r} is no result of a run")
             members.setdefault(found["run"], []).append(found["file"])
         for run, names in members.items():
-            target = results / RUNS / run
-            if target.exists() and not RunPaths(target).has_no_weights:
-                done = RunPaths(target).is_finished
-                said[run] = "is here already" if done else "is being trained here, or was; remove its folder first"
-                continue
-            folder = new / RUNS / run
-            for name in names:
-                fsio.write_bytes(folder / name, archive.read(f"{RUNS}/{run}/{name}"))
-            verify_run(folder, run, names)
-            fsio.write_text(RunPaths(folder).without_weights, "Trained elsewhere; the weights are not here.\n")
-            move(folder, target)
-            said[run] = "taken in"
+            said[run] = _take_in(new, results, run, {name: archive.read(f"{RUNS}/{run}/{name}") for name in names})
     return said
+
+
+def take_from_bundle(bundle: Bundle, results: Path, run: str) -> str:
+    """Copy a run of a bundle to the results; return what was done with it, and raise errors, as `take_in`."""
+    with partial_folder(results / ".pulled") as new:
+        # Snakemake leaves hidden files in the folders that it made, and older bundles have them.
+        contents = {name: data for name, data in bundle.read(run).items() if not Path(name).name.startswith(".")}
+        return _take_in(new, results, run, contents)
+
+
+def _take_in(new: Path, results: Path, run: str, contents: Mapping[str, bytes]) -> str:
+    """Write the files of a run without weights to a new folder, verify them and move them into the results."""
+    target, folder = results / RUNS / run, new / RUNS / run
+    if target.exists() and not RunPaths(target).has_no_weights:
+        done = RunPaths(target).is_finished
+        return "is here already" if done else "is being trained here, or was; remove its folder first"
+    if all((target / name).is_file() and (target / name).read_bytes() == data for name, data in contents.items()):
+        return "is here already"
+    for name, data in contents.items():
+        fsio.write_bytes(folder / name, data)
+    verify_run(folder, run, list(contents))
+    fsio.write_text(RunPaths(folder).without_weights, "Trained elsewhere; the weights are not here.\n")
+    move(folder, target)
+    return "taken in"
 
 
 def drop_benchmarks(folder: Path, address: str) -> None:
@@ -263,12 +277,12 @@ def _require_same(folder: Path, files: dict[str, dict[str, Any]], place: str) ->
 def unbuilt_task(results: Path, address: str) -> Path | None:
     """Return the folder of a pulled run's task if it is not built here; without it, Snakemake would train again.
 
-    None: it is built, or the run is not finished here.
+    None: it is built, or the run is not finished here, or it came without weights and is never trained.
     """
-    path = RunPaths(results / RUNS / address).record
-    if not path.is_file():
+    paths = RunPaths(results / RUNS / address)
+    if not paths.record.is_file() or paths.has_no_weights:
         return None
-    record = fsio.read_json(path)
+    record = fsio.read_json(paths.record)
     folder = results / "tasks" / f"{address.partition('/')[0]}-{record['spec']['task_fingerprint']}"
     return None if (folder / "task.json").is_file() else folder
 

@@ -24,7 +24,7 @@ def campaign_of(
         places: the paths.
         order: addresses of the runs to make first; the others follow in the study's order.
         options: runtime options of `mdnmt train`.
-        left_out: addresses of runs that are not made here, such as bundled ones.
+        left_out: addresses of runs that are not made here, such as those that came without weights.
     """
     runs = {run.address: run for run in study.makeable() if run.address not in left_out}
     shown = set(map(str, shown_files(study, places)))

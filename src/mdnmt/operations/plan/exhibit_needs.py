@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ class RowNeeds:
         runs: names of the runs that the cells come from.
         files: the files that the cells are made from.
         absent: why cells cannot be made -> how many of them; a cell may have several reasons.
-        bundled: folders of the runs that the bundle has.
     """
 
     label: str
@@ -40,7 +39,6 @@ class RowNeeds:
     runs: tuple[str, ...]
     files: tuple[Path, ...]
     absent: dict[str, int]
-    bundled: frozenset[Path] = frozenset()
 
     @property
     def never(self) -> int:
@@ -49,10 +47,8 @@ class RowNeeds:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether all files that its cells are made from exist or belong to bundled runs."""
-        return bool(self.files) and all(
-            path.exists() or not self.bundled.isdisjoint(path.parents) for path in self.files
-        )
+        """Return whether all files that its cells are made from exist."""
+        return bool(self.files) and all(path.exists() for path in self.files)
 
 
 @dataclass(frozen=True)
@@ -125,15 +121,14 @@ def table_of(tables: tuple[TableNeeds, ...], key: str) -> TableNeeds:
     return known[key]
 
 
-def table_needs(study: Study, key: str, places: ResultPaths, bundled: Container[str] = ()) -> TableNeeds:
-    """Return the needs of a table; `bundled` are the addresses of runs that the bundle has."""
+def table_needs(study: Study, key: str, places: ResultPaths) -> TableNeeds:
+    """Return the needs of a table."""
     task = study.config.tables[key].task
     try:
         spec = table_spec(study, key, places)
     except DataError as error:
         return TableNeeds(key, key, task, (), str(error))
     folders = _folders(study, places)
-    there = frozenset(Path(places.run(run)) for run in study.makeable(task) if run.address in bundled)
     of_row: dict[str, list[str]] = {}
     for run in study.runs_of(task):
         of_row.setdefault(run.directory, []).append(name_of(run))
@@ -148,7 +143,7 @@ def table_needs(study: Study, key: str, places: ResultPaths, bundled: Container[
             # Time and memory are measured once per method, with its first seed.
             paths = (*paths, *_paths(spec.measure))
             runs = runs[:1]
-        rows.append(RowNeeds(row.label, spec.cells_of_row, runs, paths, _absent(spec, row, study.tasks[task]), there))
+        rows.append(RowNeeds(row.label, spec.cells_of_row, runs, paths, _absent(spec, row, study.tasks[task])))
     return TableNeeds(key, spec.title, task, tuple(rows))
 
 

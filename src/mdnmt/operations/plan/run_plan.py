@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,7 +76,6 @@ class RunPlanner:
     vocabs: dict[str, VocabSizes]
     records: list[TrainingRecord]
     device: str
-    bundled: Container[str] = ()  # addresses of runs whose evidence replaces training and translation
     is_elsewhere: bool = False  # another machine will compute: what translations and begun runs took here says nothing
     translations: dict[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -90,10 +88,8 @@ class RunPlanner:
 
     def plan(self, run: Run) -> RunPlan:
         """Return the plan of a run."""
-        is_bundled = run.spec is not None and run.address in self.bundled
-        state: State = "done" if is_bundled else run_state(run, self.places)
-        translations = [] if is_bundled else translations_of(self.study, run)
-        to_translate = [one for one in translations if not is_translated(one, self.places)]
+        state = run_state(run, self.places)
+        to_translate = [one for one in translations_of(self.study, run) if not is_translated(one, self.places)]
         paths, spec, work = RunPaths(Path(self.places.run(run))), run.planned, self._work(run)
         done = progress(paths.metrics) if state == "begun" else Progress(0, 0.0)
         to_add, memory = (0, 0), None

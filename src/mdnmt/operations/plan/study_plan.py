@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -111,7 +110,6 @@ def make_plan(
     corpora: Path,
     benchmarks: Path,
     device: str,
-    bundled: Container[str] = (),
     on_cluster: bool = False,
     card: Card | None = None,
 ) -> Plan:
@@ -123,7 +121,6 @@ def make_plan(
         corpora: folder of fetched corpora.
         benchmarks: folder of Snakemake's benchmark records.
         device: the device that will compute, "cpu" or "cuda".
-        bundled: addresses of the runs whose evidence is in the bundle; they count as done.
         on_cluster: the device is a cluster's.
         card: the GPU that will compute, somewhere else; its measured speeds count, and no record of other hardware.
     """
@@ -133,7 +130,7 @@ def make_plan(
         records = [*(one for one in records if card.is_card(one.hardware)), *card_records(card)]
     vocabs = {name: vocab_sizes(task, places) for name, task in study.tasks.items()}
     sizes = {name: found for name, (found, _) in vocabs.items()}
-    planner = RunPlanner(study, places, benchmarks, sizes, records, device, bundled, is_elsewhere=card is not None)
+    planner = RunPlanner(study, places, benchmarks, sizes, records, device, is_elsewhere=card is not None)
     return Plan(
         study=study,
         places=places,
@@ -141,7 +138,7 @@ def make_plan(
         on_cluster=on_cluster,
         tasks=task_plans(study, places, corpora, benchmarks),
         runs=tuple(planner.plan(run) for run in study.runs),
-        tables=tuple(table_needs(study, key, places, bundled) for key in study.config.tables),
+        tables=tuple(table_needs(study, key, places) for key in study.config.tables),
         figures={key: figure_runs(study, key, places) for key in study.config.figures},
         guessed=tuple(name for name, (_, counted) in vocabs.items() if not counted),
         card=card,

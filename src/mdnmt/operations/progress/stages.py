@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 STAGES: dict[str, frozenset[str]] = {
     "corpora": frozenset({"fetch", "fetch_weights", "comet_environment"}),
     "tasks": frozenset({"text", "tokens", "codes", "arrays", "first_downloads", "predicted_labels"}),
-    "trainings": frozenset({"train", "bundled_record"}),
-    "translations": frozenset({"decode", "bundled_translations"}),
+    "trainings": frozenset({"train"}),
+    "translations": frozenset({"decode"}),
     "scores": frozenset(
         {
             *("score", "score_copy", "requested_metric", "word_accuracy", "comet", "external"),
-            *("analyse", "bundled_analysis"),
+            "analyse",
             *("significance", "ambiguous_words", "ambiguity", "measure"),
         }
     ),

@@ -23,7 +23,8 @@ from mdnmt.errors import ConfigError, DataError, FetchError, MdnmtError
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.campaign_results import write_parts
 from mdnmt.extras.stores import transfer
-from mdnmt.extras.stores.transfer import MANIFEST, address_of, pull, push
+from mdnmt.extras.stores.transfer import MANIFEST, address_of, pull, push, take_from_bundle
+from mdnmt.paths import RunPaths
 
 
 @pytest.fixture(scope="module")
@@ -245,10 +246,11 @@ def test_the_code_of_an_own_method_goes_with_its_run(
     assert contents(tmp_path / "pulled/runs" / address) == contents(run)
     bundle = Bundle(tmp_path / "bundle")
     assert bundle.add([(address, run, ())])
-    bundle.restore(address, tmp_path / "restored", ["run.json"])
-    assert contents(tmp_path / "restored") == {
+    assert take_from_bundle(bundle, tmp_path / "restored", address) == "taken in"
+    assert contents(tmp_path / "restored/runs" / address) == {
         "run.json": (run / "run.json").read_bytes(),
         "code/plugins/own.py": own.read_bytes(),
+        "without-weights.txt": b"Trained elsewhere; the weights are not here.\n",
     }
     (store / "runs" / address / "code/plugins/own.py").write_text("scale = 3.0\n", encoding="utf-8")
     manifest_again(store / "runs" / address, address)
@@ -329,6 +331,36 @@ def test_a_part_of_a_campaign_leaves_runs_alone_that_are_here_or_begun_here(
     assert first == f"{runs[0]}: is being trained here, or was; remove its folder first"
     assert (second, third) == (f"{runs[1]}: is here already", f"{runs[2]}: taken in") and "not built here" in task
     assert contents(begun.parent) == {"metrics.jsonl": b"{}\n"}
+
+
+def test_the_runs_of_a_bundle_are_taken_in_without_weights(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = sorted(path.relative_to(made / "results/runs").as_posix() for path in made.glob("results/runs/*/*/seed*"))
+    folder, results = tmp_path / "bundle", tmp_path / "results"
+    (hidden := made / "results/runs" / runs[2] / "test-00000000/.snakemake_timestamp").parent.mkdir()
+    hidden.touch()  # bundles of earlier versions have such files
+    assert Bundle(folder).add([(run, made / "results/runs" / run, ()) for run in runs]) == runs
+    shutil.rmtree(hidden.parent)
+    begun = results / "runs" / runs[0] / "metrics.jsonl"
+    begun.parent.mkdir(parents=True)
+    begun.write_text("{}\n", encoding="utf-8")
+    shutil.copytree(made / "results/runs" / runs[1], results / "runs" / runs[1])
+    options = ["--results", str(results), "--benchmarks", str(tmp_path / "benchmarks")]
+    capsys.readouterr()
+    assert main(["pull", str(folder), *options]) == 0
+    first, second, third, task = capsys.readouterr().out.splitlines()
+    assert first == f"{runs[0]}: is being trained here, or was; remove its folder first"
+    assert (second, third) == (f"{runs[1]}: is here already", f"{runs[2]}: taken in") and "not built here" in task
+    taken = results / "runs" / runs[2]
+    assert not (taken / "model.safetensors").exists() and RunPaths(taken).is_finished
+    assert not list(taken.rglob(".*"))
+    (taken / "curves.tsv").write_text("nonsense", encoding="utf-8")
+    for said in ("taken in", "is here already"):
+        assert main(["pull", str(folder), runs[2], *options]) == 0
+        assert capsys.readouterr().out.splitlines() == [f"{runs[2]}: {said}"]
+    assert main(["pull", str(folder), "tiny/mixed/seed9-0123abcd", *options]) == 2
+    assert "has no run" in capsys.readouterr().out
 
 
 def test_an_unfinished_run_is_not_pushed(made: Path, address: str, tmp_path: Path) -> None:
