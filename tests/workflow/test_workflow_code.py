@@ -50,7 +50,7 @@ def test_the_code_of_one_kind_of_figure_makes_its_figures_again(checkout: Projec
 @pytest.mark.parametrize(
     ("module", "rules"),
     [
-        ("score/metrics/string_based/bleu", {"score", "score_copy", "significance", "numbers", "runs_table"} | SHOWN),
+        ("score/metrics/string_based/bleu", {"score", "score_copy", "significance", "numbers"} | SHOWN),
         pytest.param("score/significance/holm", {"significance", "numbers"} | SHOWN, marks=pytest.mark.long),
         ("statements/claims/rules/cells", {"claims"} | PAGE),
         pytest.param("statements/audit/sweeps", {"audit"} | PAGE, marks=pytest.mark.long),
@@ -65,7 +65,7 @@ def test_other_code_makes_what_runs_it(checkout: Project, module: str, rules: se
     plan = checkout.plan()
     assert plan.rules <= rules, "makes more than what runs the code"
     # What lies behind a stage is planned when the stage is done, or already now.
-    first = rules - PAGE - ({"numbers", "runs_table"} | SHOWN if "significance" in rules else set())
+    first = rules - PAGE - ({"numbers"} | SHOWN if "significance" in rules else set())
     assert first <= plan.rules
 
 

@@ -9,7 +9,7 @@ from workflow.snakemake_project import Project, write_corpus
 
 pytestmark = pytest.mark.slow
 
-SHOWN = {"table", "figure", "claims", "runs_table", "report"}
+SHOWN = {"table", "figure", "claims", "numbers", "report"}
 EVALUATED = {"decode", "score", "significance", "measure", "numbers"}
 ALL_RUNS = ["mixed/seed1", "waldm-edc/seed1"]
 BUMP = "from mdnmt import fingerprint\nfingerprint.STAGE_VERSIONS[{stage!r}] += 1\n"

@@ -26,7 +26,7 @@ def test_a_task_without_its_corpus(project: Project) -> None:
     project.update("config/studies/partial.yaml", tasks=["tiny", "absent"], **shown)
 
     plan = project.plan("--config", "study=partial")
-    assert plan.rules == {"table", "figure", "claims", "numbers", "runs_table", "report"}
+    assert plan.rules == {"table", "figure", "claims", "numbers", "report"}
 
     printed = project.snakemake("--cores", "2", "--config", "study=partial")
     assert "task absent is left out: it needs the files of 'Tiny absent'" in printed
@@ -49,7 +49,7 @@ def test_no_pip_to_fetch_with(tmp_path: Path) -> None:
     assert "task demo-en-fr is left out: it needs statcan-dialogue-dataset" in printed
     assert "has no pip to fetch it" in printed
     plan = project.plan("--config", "study=demo")
-    assert plan.rules == {"table", "figure", "claims", "audit", "numbers", "runs_table", "report"}
+    assert plan.rules == {"table", "figure", "claims", "audit", "numbers", "report"}
 
 
 def test_a_dry_run_for_a_cluster_says_what_jobs_ask_for_and_what_is_not_here(tmp_path: Path) -> None:

@@ -83,7 +83,6 @@ def test_a_removed_run_is_made_again_and_a_forced_one_goes_on(project: Project) 
         "claims",
         "table",
         "figure",
-        "runs_table",
         "report",
     }
 

@@ -49,4 +49,4 @@ def test_from_a_grammar_to_a_table(small: Project) -> None:
     # What is there is shown by itself, and a second plan has nothing left to count.
     left = small.plan("--config", "study=synthetic")
     assert "word_accuracy" not in left.rules and not left.rules & {"score", "significance", "measure", "fetch", "task"}
-    assert {"figure", "report", "runs_table"} <= left.rules
+    assert {"figure", "report", "numbers"} <= left.rules

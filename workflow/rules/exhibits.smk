@@ -83,13 +83,15 @@ rule figure:
         "mdnmt exhibit --planned {params.spec:q} {resources.study} figures/{wildcards.key:q} > {log:q} 2>&1"
 
 
-# Every number of the study in one tidy table, which `mdnmt.results.load` reads (docs/notebook.md).
+# Every number of the study in one tidy table, which `mdnmt.results.load` reads (docs/notebook.md), and a table of its runs.
 rule numbers:
     input:
         sources=after_downloads(all_tasks, number_files),
+        records=after_downloads(all_tasks, run_records),
     output:
         table=f"results/{STUDY.name}/numbers.csv",
         seal=f"results/{STUDY.name}/numbers.json",
+        runs=f"results/{STUDY.name}/runs.tsv",
     log:
         f"logs/numbers/{STUDY.name}.log",
     localrule: True
@@ -97,11 +99,13 @@ rule numbers:
         study=STUDY_OPTIONS,
     params:
         spec=planned_page(number_sources),
+        runs=planned_page(report_selection.run_rows),
         code=page_code("numbers"),
+        code_of_runs=code_of("runs"),
     message:
         f"Collecting the numbers of study {STUDY.name}"
     shell:
-        "mdnmt exhibit --planned {params.spec:q} {resources.study} numbers > {log:q} 2>&1"
+        "mdnmt exhibit --planned {params.spec:q},{params.runs:q} {resources.study} numbers runs > {log:q} 2>&1"
 
 
 # Check what the papers say against our tables and figures, and their own numbers against each other.
@@ -143,26 +147,7 @@ rule audit:
         "mdnmt audit --config {resources.config:q} --paper {wildcards.paper:q} --json {output.json:q} > {log:q} 2>&1"
 
 
-# The report. `mdnmt exhibit STUDY` writes one from whatever exists, at any time.
-rule runs_table:
-    input:
-        records=after_downloads(all_tasks, run_records),
-    output:
-        table=f"results/{STUDY.name}/runs.tsv",
-    log:
-        f"logs/runs/{STUDY.name}.log",
-    localrule: True
-    resources:
-        study=STUDY_OPTIONS,
-    params:
-        spec=planned_page(report_selection.run_rows),
-        code=code_of("runs"),
-    message:
-        f"Listing the runs of study {STUDY.name}"
-    shell:
-        "mdnmt exhibit --planned {params.spec:q} {resources.study} runs > {log:q} 2>&1"
-
-
+# `mdnmt exhibit STUDY` writes one from whatever exists, at any time.
 rule report:
     input:
         tables=[PLACES.table(key, "json") for key in STUDY.config.tables],
@@ -172,7 +157,7 @@ rule report:
         translations=after_downloads(all_tasks, translations),
         claims=CLAIMS,
         audits=[path for paper in STUDY.papers if (path := PLACES.audit(paper))],
-        runs=rules.runs_table.output.table,
+        runs=rules.numbers.output.runs,
     output:
         page=report(
             f"results/{STUDY.name}/report.html",

@@ -171,6 +171,6 @@ def test_the_plan_counts_the_runs_of_a_bundle_as_done(project: Path, capsys: pyt
     assert states["tiny/waldm-edc/seed1"][0] == "to do"
     ready = found["tables"][0]["ready"]
     assert ready > 0
-    shutil.rmtree("results/runs/tiny/waldm-edc")
+    shutil.rmtree("results/runs/tiny/mixed")
     assert main(["plan", "tiny", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"][0]["ready"] < ready

@@ -20,7 +20,7 @@ STAGES: dict[str, frozenset[str]] = {
     ),
     "exhibits": frozenset(
         {
-            *("table", "figure", "claims", "audit", "numbers", "runs_table", "report"),
+            *("table", "figure", "claims", "audit", "numbers", "report"),
         }
     ),
 }
