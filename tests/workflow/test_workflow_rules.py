@@ -19,7 +19,6 @@ RUN_BY = {
     "word_accuracy": "test_workflow_synthetic",
     "fetch_weights": "test_workflow_pretrained",
     "comet_environment": "make test-all",
-    "ambiguous_words": "smoke",
     "ambiguity": "smoke",
     "predicted_labels": "test_labels_are_predicted_where_a_table_asks_for_them",
 }

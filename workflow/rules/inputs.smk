@@ -171,11 +171,6 @@ def predicted_option(wildcards, input):
     return ["--predicted", input.predicted] if input.predicted else []
 
 
-def ambiguous_words(wildcards):
-    """Return the file of a task's ambiguous words."""
-    return f"{task_dir(wildcards.task)}/ambiguous-words.json"
-
-
 def ambiguous_hypotheses(wildcards):
     """Return the translations in which ambiguous words are counted."""
     return [f"{test_dir(run)}/hyp" for run in task_selection.ambiguous_systems(STUDY, wildcards.task)]

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mdnmt.analysis import ambiguous_words
 from mdnmt.analysis.ambiguous_words import AmbiguityConfig, are_different_words, find_ambiguous_words
 from mdnmt.analysis.word_choice import NUM_EXAMPLES, cases, examples, examples_of, judge
 from mdnmt.cli import main
-from mdnmt.fsio import write_json, write_lines
+from mdnmt.fsio import write_lines
 from mdnmt.tasks.segmentation.vocabulary import SPECIALS, Vocab
 from mdnmt.tasks.task_data import Ragged, Split, TaskData
 
@@ -164,21 +165,22 @@ def test_a_given_word_has_a_sentence_of_each_domain_that_has_it() -> None:
     ]
 
 
-def test_the_verbs_write_what_the_table_and_the_figure_read(toy_task: Path, tmp_path: Path) -> None:
+def test_the_verb_writes_what_the_table_and_the_figure_read(
+    toy_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = TaskData.load(toy_task)
-    found, out = tmp_path / "words.json", tmp_path / "ambiguity.json"
-    assert main(["ambiguous-words", "--task", str(toy_task), "--out", str(found)]) == 0
-    assert json.loads(found.read_text())["words"] == []  # knabe and knabl have one beginning
-    meanings = {"economy": "knabe", "law": "knabl"}
-    write_json(found, {"words": [{"word": "bank", "translations": meanings}]})
-    systems = []
+    out, meanings, systems = tmp_path / "ambiguity.json", {"economy": "knabe", "law": "knabl"}, list[dict[str, Any]]()
     for method, wrong in (("good", False), ("bad", True)):
         for name in data.domains:
             lines = data.text("test", name, "fr")
             said = [line.replace("knabe", "KNABX") for line in lines] if wrong else [line.upper() for line in lines]
             write_lines(tmp_path / method / f"hyp.{name}.txt", said)
         systems.append({"method": method, "label": method, "seed": 1, "folder": str(tmp_path / method)})
-    arguments = ["--task", str(toy_task), "--words", str(found), "--spec", json.dumps({"systems": systems})]
+    arguments = ["--task", str(toy_task), "--spec", json.dumps({"systems": systems})]
+    assert main(["ambiguity", *arguments, "--out", str(out)]) == 0
+    assert json.loads(out.read_text())["words"] == []  # knabe and knabl have one beginning
+    found = [{"word": "bank", "translations": meanings}]
+    monkeypatch.setattr(ambiguous_words, "find_ambiguous_words", lambda data, rule: found)
     assert main(["ambiguity", *arguments, "--out", str(out)]) == 0
     good, bad = json.loads(out.read_text())["systems"]
     holding = {name: sum("bank" in line.split() for line in data.text("test", name, "en")) for name in meanings}

@@ -15,7 +15,7 @@ STAGES: dict[str, frozenset[str]] = {
         {
             *("score", "score_copy", "requested_metric", "word_accuracy", "comet", "external"),
             "analyse",
-            *("significance", "ambiguous_words", "ambiguity", "measure"),
+            *("significance", "ambiguity", "measure"),
         }
     ),
     "exhibits": frozenset(
