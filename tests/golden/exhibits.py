@@ -66,6 +66,13 @@ def of_figure(found: dict[str, Any], key: str) -> Iterator[tuple[str, str]]:
         yield f"{key}/{json.dumps(measure, ensure_ascii=False, sort_keys=True)}", repr(value)
 
 
+def of_claims(found: dict[str, Any], measured: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the verdicts on a paper's claims; of those that rest on a table in `measured`, the rule alone."""
+    for outcome in found["outcomes"]:
+        shown = {"rule": outcome["rule_text"]} if measured & set(outcome["evidence"]) else outcome
+        yield from flat(shown, f"claims/{outcome['id']}")
+
+
 def of_numbers(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the rows of numbers.csv."""
     with path.open(newline="", encoding="utf-8") as lines:
@@ -78,10 +85,16 @@ def of_numbers(path: Path) -> Iterator[tuple[str, str]]:
 def shown(study: str) -> dict[str, str]:
     """Return key -> value of everything that a finished study shows."""
     folder = Path("results", study)
-    found = dict(of_numbers(folder / "numbers.csv"))
-    for kind, read in (("tables", of_table), ("figures", of_figure), ("claims", flat)):
-        for path in sorted((folder / kind).glob("*.json")):
-            found |= read(json.loads(path.read_text(encoding="utf-8")), f"{kind}/{path.stem}")
+    found, measured = dict(of_numbers(folder / "numbers.csv")), set[str]()
+    for path in sorted((folder / "tables").glob("*.json")):
+        grid = json.loads(path.read_text(encoding="utf-8"))
+        if grid["kind"] == "resources":
+            measured.add(path.stem)
+        found |= of_table(grid, f"tables/{path.stem}")
+    for path in sorted((folder / "figures").glob("*.json")):
+        found |= of_figure(json.loads(path.read_text(encoding="utf-8")), f"figures/{path.stem}")
+    for path in sorted((folder / "claims").glob("*.json")):
+        found |= of_claims(json.loads(path.read_text(encoding="utf-8")), measured)
     return found
 
 
