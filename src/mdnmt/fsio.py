@@ -36,11 +36,16 @@ class DamagedFile(DataError, ValueError):
     """A file differs from what was written; the rule that made it can make it again."""
 
     def __init__(self, path: Path, found: str) -> None:
+        self._given = path, found
         if (other := to_remove(path)) != path:
             what = "the folder " if other in path.parents else ""
             super().__init__(f"{path}: {found}; remove {what}{other}, then start the same command again")
         else:
             super().__init__(f"{path}: {found}; remove it and start the command that made it again")
+
+    def __reduce__(self) -> tuple[type[DamagedFile], tuple[Path, str]]:
+        """Say how it is made again in another process: an error of a worker reaches the one that waits for it."""
+        return type(self), self._given
 
 
 def sync_directory(path: Path) -> None:

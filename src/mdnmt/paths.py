@@ -10,6 +10,7 @@ from pathlib import Path
 # Pretrained weights; relative to the project's folder, and may be a symbolic link to a shared one.
 PRETRAINED = Path("resources/pretrained")
 TOY = "toy/"  # prefix of the names of toy weights, which are generated instead of downloaded
+FROM_BUNDLE = "from a bundle"  # what the mark of a run without weights says of its origin
 
 
 def weights_folder(weights: str, revision: str | None, root: Path = PRETRAINED) -> Path:
@@ -90,6 +91,17 @@ class RunPaths:
     def has_no_weights(self) -> bool:
         """Say whether the run was trained elsewhere and its weights are not here."""
         return self.without_weights.is_file() and not self.model.is_file()
+
+    @property
+    def is_of_bundle(self) -> bool:
+        """Say whether the run came from a bundle, maybe by an earlier version, which wrote no mark."""
+        mark = self.without_weights
+        return not self.model.is_file() and (not mark.is_file() or FROM_BUNDLE in mark.read_text(encoding="utf-8"))
+
+    @property
+    def is_trained_here(self) -> bool:
+        """Say whether a training of the run began here, or its weights are here."""
+        return any(path.exists() for path in (self.model, self.metrics, self.checkpoints))
 
     @property
     def is_finished(self) -> bool:

@@ -147,7 +147,7 @@ rule audit:
         "mdnmt audit --config {resources.config:q} --paper {wildcards.paper:q} --json {output.json:q} > {log:q} 2>&1"
 
 
-# `mdnmt exhibit STUDY` writes one from whatever exists, at any time.
+# The report. `mdnmt exhibit STUDY` writes one from whatever exists, at any time.
 rule report:
     input:
         tables=[PLACES.table(key, "json") for key in STUDY.config.tables],

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
         judged.append({"method": system.method, "label": system.label, "seed": system.seed, "domains": counts})
     shown = examples(words, found, texts, hypotheses)
     asked = {"asked": examples_of(spec.words, sources, texts, hypotheses)} if spec.words else {}
-    made_from = [args.task / "task.json", *(path for system in spec.systems for path in sums_of(system.folder))]
+    made_from = [path for system in spec.systems for path in sums_of(system.folder)]
     write_sealed(
         args.out,
         {"words": words, "systems": judged, "examples": shown, **asked},

@@ -42,10 +42,11 @@ def run(args: argparse.Namespace) -> None:
     test_sets = load_test_sets(args.task, args.limit)
 
     from mdnmt.score.metrics.comet import score_domains, write_scores
-    from mdnmt.score.metrics.comet_files import CHECKPOINT, TOY
+    from mdnmt.score.metrics.comet_files import NEEDED, TOY
     from mdnmt.train.device import SEED_OF_LOADING, choose_device, make_deterministic
 
-    if config.name == TOY and not (toy := args.weights / TOY).joinpath(CHECKPOINT).is_file():
+    toy = args.weights / TOY
+    if config.name == TOY and not all((toy / name).is_file() for name in NEEDED):
         from mdnmt.score.metrics.toy_comet import make_toy
 
         make_toy(toy)  # two jobs that do so at once write the same bytes

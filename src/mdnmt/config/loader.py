@@ -26,7 +26,7 @@ MAX_VALUES = 100_000
 MOST_OPENED, MOST_FAST = 4000, 1_000_000
 # Key of earlier versions -> what to write today.
 REPLACED = {
-    "bundle": "run `mdnmt pull FOLDER --study NAME` once; the runs of that bundle are not trained then",
+    "bundle": "remove it; to use the runs of a bundle, start `mdnmt pull FOLDER --study NAME` once",
     "combine_jobs": "remove it: jobs are no longer combined; `mdnmt campaign` makes the runs of a small study",
     "all_methods": "write options: [{set: {architecture: ..., training: ...}}]",
     "per_task": "write options: [{match: {task: NAME}, set: ...}]",

@@ -31,8 +31,9 @@ FORMAT_VERSION = 1  # of the manifest; one that names none has it too
 SIGNATURE = "signature.sig"  # of the manifest, if it is signed
 UNPACKED_BYTES_MAX = 200_000_000  # per archive
 RUNS, TRANSLATIONS, TASKS, STUDIES = "runs", "translations", "tasks", "studies"
-# The record, curves and own code of a run, its translations, scores and analyses, with their checksums; never weights.
-KEPT = re.compile(r"run\.json|curves\.tsv|sums\.json|code/.+|(test|valid)-[0-9a-f]{8}/.+|analysis-[0-9a-f]{8}/.+")
+# The record, curves and own code of a run, its translations, scores and analyses, with their checksums; never weights,
+# and no hidden files, which Snakemake leaves in the folders that it made.
+KEPT = re.compile(r"(?!(?:.*/)?\.)(?:run\.json|curves\.tsv|sums\.json|code/.+|(?:test|valid|analysis)-[0-9a-f]{8}/.+)")
 _KEY = re.compile(
     rf"{RUNS}/[a-z0-9-]+/[a-z0-9-]+|{TRANSLATIONS}/[a-z0-9-]+|{TASKS}/[a-z0-9-]+-[0-9a-f]{{8}}|{STUDIES}/[a-z0-9-]+"
 )
@@ -88,7 +89,10 @@ class Bundle:
 
     def files(self, run: str) -> dict[str, str]:
         """Return name -> sha256 of the files of a run; empty if it is not bundled."""
-        return _of_run(run, self._files(key_of(run)))
+        found = _of_run(run, self._files(key_of(run)))
+        return {
+            name: sha256 for name, sha256 in found.items() if KEPT.fullmatch(name)
+        }  # older bundles have hidden files
 
     def _files(self, key: str) -> dict[str, str]:
         return dict(self.archives.get(key, {}).get("files", {}))
@@ -97,7 +101,7 @@ class Bundle:
         """Pack folders of runs and list them in the manifest; the same folders give the same bytes.
 
         A bundled run is replaced only if the folder has all its files, except those left out, and a new or changed one.
-        A folder without the run's weights was itself pulled, maybe from an older bundle; there only new files count.
+        A folder that was itself pulled from a bundle may be of an older one; there only new files count.
 
         Args:
             runs: of each run its address, its folder, and the names of files that must not be in the bundle.
@@ -113,7 +117,7 @@ class Bundle:
             names = sorted(name for path in folder.rglob("*") if KEPT.fullmatch(name := _name(path, folder)))
             kept = [name for name in names if (folder / name).is_file() and name not in left_out]
             known = self.files(run).keys() - set(left_out)
-            if not known <= set(kept) or (not RunPaths(folder).model.is_file() and known == set(kept)):
+            if not known <= set(kept) or (RunPaths(folder).is_of_bundle and known == set(kept)):
                 continue
             contents = _checked(folder, kept)
             if _hashes(contents) != self.files(run):
@@ -191,7 +195,8 @@ class Bundle:
         if not self.files(run):
             raise DataError(f"{self.folder / MANIFEST}: has no run {run}; expected one of the {len(self.runs)} listed")
         of_method = None if wanted is None else [f"{Path(run).name}/{name}" for name in wanted]
-        return _of_run(run, self.unpack(key_of(run), of_method))
+        found = _of_run(run, self.unpack(key_of(run), of_method))
+        return {name: data for name, data in found.items() if KEPT.fullmatch(name)}
 
     def unpack(self, key: str, wanted: Collection[str] | None = None) -> dict[str, bytes]:
         """Return name -> bytes of the files listed under a key (None: of all), compared with the manifest.

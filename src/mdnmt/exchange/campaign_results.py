@@ -54,8 +54,7 @@ def write_parts(results: Path, runs: Iterable[str], folder: Path, name: str) -> 
 
 def _files(results: Path, run: str) -> list[Path]:
     folder = results / RUNS / run
-    # Snakemake leaves hidden files in the folders that it made.
-    paths = sorted(path for path in folder.rglob("[!.]*") if path.is_file())
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if KEPT.fullmatch(path.relative_to(folder).as_posix())]
 
 

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", nargs="*", metavar="RUN", help="address of a run: <task>/<method>/seed<k>-<hash>; more parts"
     )
-    parser.add_argument("--study", help="all runs of a study, and its translations from elsewhere")
+    parser.add_argument("--study", help="all runs of a study; from a store, its translations from elsewhere too")
     parser.add_argument("--config-folder", type=Path, default=Path("config"), help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="default: %(default)s")
     parser.add_argument("--benchmarks", type=Path, default=Path("logs/benchmarks"), help="default: %(default)s")
@@ -60,12 +60,16 @@ def run(args: argparse.Namespace) -> None:
             for place in external_folders(args.study, args.config_folder) if bundle is None else ():
                 print(f"{place}: {'pulled' if pull_external(args.store, place) else 'is here already'}", flush=True)
             found = runs_of_study(args.study, args.config_folder, args.corpora)
-            addresses += found if bundle is None else [address for address in found if bundle.files(address)]
+            there = found if bundle is None else [address for address in found if bundle.files(address)]
+            addresses += there
+            if len(there) < len(found):
+                print(f"{args.store}: has {len(there)} of the {len(found)} runs of study {args.study}", flush=True)
         elif bundle is not None and not addresses:
             addresses = bundle.runs
         if not addresses:
-            none = f"{args.store}: has no run of study {args.study}"
-            raise ConfigError(none if args.study else "expected RUN... or --study NAME, found neither")
+            none = f"{args.store}: no run to pull for study {args.study}"
+            few = f"{args.store}: is no bundle, so expected RUN... or --study NAME, found neither"
+            raise ConfigError(none if args.study else few)
         wanted = list(dict.fromkeys(addresses))
     for address in wanted:
         try:

@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> None:
     addresses = [address_of(name) for name in args.runs]
     if args.study:
         every = runs_of_study(args.study, args.config_folder, args.corpora)
-        addresses += [one for one in every if RunPaths(args.results / RUNS / one).record.is_file()]
+        folders_of = {one: RunPaths(args.results / RUNS / one) for one in every}
+        addresses += [one for one, paths in folders_of.items() if paths.record.is_file() and paths.model.is_file()]
     folders = external_folders(args.study, args.config_folder) if args.study else []
     if not addresses and not folders:
         raise ConfigError("found no finished run; expected RUN..., or --study NAME with finished runs")

@@ -41,8 +41,7 @@ def runs_to_retrain(study: Study, method: str, seeds: Collection[int], results: 
     if not found:
         raise ConfigError(
             f"{results}/runs: holds none of the {len(chosen)} runs of {method!r} in study {study.name}, so nothing "
-            f"is to be trained again; `mdnmt plan {study.name}` says what is missing (a run without weights is never "
-            "trained)"
+            f"is to be trained again; `mdnmt plan {study.name}` says what is missing"
         )
     started = [run for run in study.makeable() if study.start_of(run) in chosen and run not in chosen]
     return [*found, *(run for run in started if (results / "runs" / run.address).is_dir())]

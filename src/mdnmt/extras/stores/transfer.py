@@ -31,7 +31,7 @@ from mdnmt.exchange.bundle import KEPT, RUNS, UNPACKED_BYTES_MAX, Bundle
 from mdnmt.exchange.campaign_results import PARTS_MAX
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
-from mdnmt.paths import RunPaths
+from mdnmt.paths import FROM_BUNDLE, RunPaths
 from mdnmt.plugins import require_kept
 from mdnmt.studies.external_translations import read_text
 from mdnmt.studies.resolve import resolve
@@ -86,6 +86,8 @@ def push(results: Path, store: Path, address: str) -> bool:
     source = results / RUNS / address
     names = [path.relative_to(source).as_posix() for path in sorted(source.rglob("*")) if path.is_file()]
     names = [name for name in names if _SENT.fullmatch(name)]
+    if RunPaths(source).has_no_weights:
+        raise DataError(f"{source}: came without weights; pass on what it came from, a bundle or a campaign")
     if _NEEDED - set(names):
         raise DataError(f"{source}: is not a finished run; expected a folder with {' and '.join(sorted(_NEEDED))}")
     verify_run(source, address, names)
@@ -173,30 +175,41 @@ def take_in(part: Path, results: Path) -> dict[str, str]:
                 raise DataError(f"{part}: refused, its member {name!r} is no result of a run")
             members.setdefault(found["run"], []).append(found["file"])
         for run, names in members.items():
-            said[run] = _take_in(new, results, run, {name: archive.read(f"{RUNS}/{run}/{name}") for name in names})
+            contents = {name: archive.read(f"{RUNS}/{run}/{name}") for name in names}
+            said[run] = _take_in(new, results, run, contents, "from a campaign")
     return said
 
 
 def take_from_bundle(bundle: Bundle, results: Path, run: str) -> str:
     """Copy a run of a bundle to the results; return what was done with it, and raise errors, as `take_in`."""
     with partial_folder(results / ".pulled") as new:
-        # Snakemake leaves hidden files in the folders that it made, and older bundles have them.
-        contents = {name: data for name, data in bundle.read(run).items() if not Path(name).name.startswith(".")}
-        return _take_in(new, results, run, contents)
+        return _take_in(new, results, run, bundle.read(run), FROM_BUNDLE)
 
 
-def _take_in(new: Path, results: Path, run: str, contents: Mapping[str, bytes]) -> str:
-    """Write the files of a run without weights to a new folder, verify them and move them into the results."""
+def _take_in(new: Path, results: Path, run: str, contents: Mapping[str, bytes], origin: str) -> str:
+    """Write the files of a run without weights to a new folder, verify them and move them into the results.
+
+    What an earlier pull brought, or was made here since, is kept beside them: whole folders, and sealed files.
+    """
     target, folder = results / RUNS / run, new / RUNS / run
-    if target.exists() and not RunPaths(target).has_no_weights:
+    if RunPaths(target).is_trained_here:
         done = RunPaths(target).is_finished
         return "is here already" if done else "is being trained here, or was; remove its folder first"
-    if all((target / name).is_file() and (target / name).read_bytes() == data for name, data in contents.items()):
+    if RunPaths(target).has_no_weights and all(
+        (target / name).is_file() and (target / name).read_bytes() == data for name, data in contents.items()
+    ):
         return "is here already"
     for name, data in contents.items():
         fsio.write_bytes(folder / name, data)
     verify_run(folder, run, list(contents))
-    fsio.write_text(RunPaths(folder).without_weights, "Trained elsewhere; the weights are not here.\n")
+    folders = {Path(name).parent for name in contents}
+    for path in target.rglob("*"):
+        inner = path.relative_to(target)
+        is_sealed = inner.suffix == ".json" and inner.name != fsio.SUMS
+        is_kept = path.is_file() and KEPT.fullmatch(inner.as_posix()) and inner.as_posix() not in contents
+        if is_kept and (is_sealed or inner.parent not in folders):
+            fsio.write_bytes(folder / inner, path.read_bytes())
+    fsio.write_text(RunPaths(folder).without_weights, f"The weights are not here; this run came {origin}.\n")
     move(folder, target)
     return "taken in"
 

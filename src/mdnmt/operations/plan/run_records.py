@@ -102,7 +102,7 @@ def _record(path: Path, benchmarks: Path) -> Iterator[TrainingRecord]:
     try:
         made = read_json(path)
         spec = RunSpec.model_validate(made["spec"])
-        # A run restored from a bundle has no segmentation folder.
+        # A run out of a bundle has no segmentation folder.
         task_folder = path.parents[4] / "tasks" / f"{task}-{spec.task_fingerprint}"
         vocab = _vocab_sizes(
             (path.parent / "segmentation", task_folder), made["source_lang"], made["target_lang"], spec.builder

@@ -55,7 +55,7 @@ def task_plans(study: Study, places: ResultPaths, corpora: Path, benchmarks: Pat
     for name, task in study.tasks.items():
         records, pairs = task_benchmarks(benchmarks, name, task.fingerprint, task.stages), _pairs(task)
         seconds = [benchmark_seconds(record) for record in records]
-        if seconds[-1] and pairs:  # a study with combined jobs has one record of all stages, the last one
+        if seconds[-1] and pairs:
             measured[name] = (sum(filter(None, seconds)), pairs)
     return tuple(_plan(task, places, corpora, measured) for task in study.tasks.values())
 

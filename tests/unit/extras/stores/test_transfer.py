@@ -250,7 +250,7 @@ def test_the_code_of_an_own_method_goes_with_its_run(
     assert contents(tmp_path / "restored/runs" / address) == {
         "run.json": (run / "run.json").read_bytes(),
         "code/plugins/own.py": own.read_bytes(),
-        "without-weights.txt": b"Trained elsewhere; the weights are not here.\n",
+        "without-weights.txt": b"The weights are not here; this run came from a bundle.\n",
     }
     (store / "runs" / address / "code/plugins/own.py").write_text("scale = 3.0\n", encoding="utf-8")
     manifest_again(store / "runs" / address, address)
@@ -361,6 +361,38 @@ def test_the_runs_of_a_bundle_are_taken_in_without_weights(
         assert capsys.readouterr().out.splitlines() == [f"{runs[2]}: {said}"]
     assert main(["pull", str(folder), "tiny/mixed/seed9-0123abcd", *options]) == 2
     assert "has no run" in capsys.readouterr().out
+
+
+def test_what_was_made_here_for_a_pulled_run_is_kept_and_bundled(made: Path, address: str, tmp_path: Path) -> None:
+    results, one, more = tmp_path / "results", Bundle(tmp_path / "one"), Bundle(tmp_path / "more")
+    whole = made / "results/runs" / address
+    test = next(path.name for path in whole.glob("test-*"))
+    one.add([(address, whole, ())])
+    assert take_from_bundle(one, results, address) == "taken in"
+    pulled = results / "runs" / address
+    fsio.write_sealed(pulled / test / "ter.json", {"domains": {}}, [pulled / test / "hyp/sums.json"])
+    (analysis := pulled / "analysis-00000000").mkdir()
+    (analysis / "gates.npz").write_bytes(b"gates")
+    fsio.write_sums(analysis, ["gates.npz"])
+    (pulled / test / "hyp" / ".snakemake_timestamp").touch()
+    assert one.add([(address, pulled, ())]) == [address], "it has gained something"
+    assert {f"{test}/ter.json", "analysis-00000000/gates.npz"} <= one.files(address).keys()
+    # Another bundle has other curves, and none of these.
+    (other := tmp_path / "other/runs").mkdir(parents=True)
+    shutil.copytree(whole, other / "run")
+    (other / "run/curves.tsv").write_text("update\tloss\n", encoding="utf-8")
+    fsio.write_sums(other / "run", ["curves.tsv"])
+    more.add([(address, other / "run", ())])
+    assert take_from_bundle(more, results, address) == "taken in"
+    assert (pulled / "curves.tsv").read_text(encoding="utf-8") == "update\tloss\n"
+    assert fsio.read_json(pulled / test / "ter.json") == {"domains": {}}
+    assert (analysis / "gates.npz").read_bytes() == b"gates"
+    # As earlier versions restored it: neither weights nor a mark, and nothing was trained here.
+    RunPaths(pulled).without_weights.unlink()
+    assert take_from_bundle(more, results, address) == "taken in" and RunPaths(pulled).has_no_weights
+    # It is not passed on as if it were whole.
+    with pytest.raises(DataError, match="came without weights; pass on what it came from"):
+        push(results, tmp_path / "store", address)
 
 
 def test_an_unfinished_run_is_not_pushed(made: Path, address: str, tmp_path: Path) -> None:
