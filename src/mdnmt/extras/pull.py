@@ -32,10 +32,9 @@ def run(args: argparse.Namespace) -> None:
         pull,
         pull_external,
         runs_of_study,
-        take_from_bundle,
-        take_in,
         unbuilt_task,
     )
+    from mdnmt.extras.stores.without_weights import take_from_bundle, take_in
 
     unbuilt, failed = set[Path](), 0
 

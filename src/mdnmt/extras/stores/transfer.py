@@ -2,8 +2,7 @@
 
 A store has the layout of `results`: `runs/<task>/<method>/seed<k>-<fingerprint>/`, with the files of the run and
 `manifest.json`, which lists their sha256. Translations from elsewhere are in `external/`, under the folder that the
-study names. A campaign on another machine leaves its results without weights, in zip files; a bundle has them in its
-archives. Pulled files are verified in a temporary folder, then renamed into place.
+study names. Pulled files are verified in a temporary folder, then renamed into place.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import os
 import re
 import shutil
 import urllib.parse
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,29 +21,26 @@ from mdnmt.config.corpus_source import HttpSource
 from mdnmt.config.run import RunSpec
 from mdnmt.config.study import load_study
 from mdnmt.corpora.corpus_spec import FileSpec
-from mdnmt.corpora.formats.archive import open_archive
 from mdnmt.corpora.providers.http import download
 from mdnmt.corpora.temporary_folder import partial_folder
 from mdnmt.errors import ConfigError, DataError
-from mdnmt.exchange.bundle import KEPT, RUNS, UNPACKED_BYTES_MAX, Bundle
-from mdnmt.exchange.campaign_results import PARTS_MAX
+from mdnmt.exchange.bundle import RUNS
 from mdnmt.fingerprint import sha256_file
 from mdnmt.machine import require_space
-from mdnmt.paths import FROM_BUNDLE, RunPaths
+from mdnmt.paths import RunPaths
 from mdnmt.plugins import require_kept
 from mdnmt.studies.external_translations import read_text
 from mdnmt.studies.resolve import resolve
 
 MANIFEST, EXTERNAL = "manifest.json", "external"
 FORMAT_VERSION = 1  # of the manifests; those without a version are of version 1
-_ADDRESS = r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})"
+ADDRESS = r"[a-z0-9-]+/[a-z0-9-]+/seed\d+-(?P<fingerprint>[0-9a-f]{8})"
 # All results of training, translation, scoring and analysis, except checkpoints and logs.
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]*"
 _SENT = re.compile(
     r"run\.json|curves\.tsv|sums\.json|(model|alternative)\.safetensors"
     rf"|segmentation/{_NAME}|code/(\w[\w.+-]*/)*\w[\w.+-]*|((test|valid)-[0-9a-f]{{8}}|analysis-[0-9a-f]{{8}})/({_NAME}/)?{_NAME}"
 )
-_MEMBER = re.compile(rf"{RUNS}/(?P<run>{_ADDRESS})/(?P<file>.+)")  # of a part of a campaign
 _TRANSLATIONS = re.compile(r"hyp\.[^./]+\.(txt|tsv)")
 _WEIGHTS = {"model.safetensors": "model_sha256", "alternative.safetensors": "alternative_sha256"}
 _MANIFEST_BYTES_MAX = 10_000_000
@@ -59,7 +54,7 @@ def address_of(run: str) -> str:
         ConfigError: it is neither.
     """
     parts = Path(run).as_posix().rstrip("/").split("/")[-3:]
-    if not re.fullmatch(_ADDRESS, address := "/".join(parts)):
+    if not re.fullmatch(ADDRESS, address := "/".join(parts)):
         raise ConfigError(f"{run}: expected the address of a run, <task>/<method>/seed<k>-<hash>, or its folder")
     return address
 
@@ -158,62 +153,6 @@ def pull(store: str, results: Path, address: str) -> bool:
     return True
 
 
-def take_in(part: Path, results: Path) -> dict[str, str]:
-    """Move the runs in a zip file of `mdnmt campaign` into the results; return address -> what was done with it.
-
-    A run whose weights or trained part are here already stays as it is.
-
-    Raises:
-        DataError: it is no such part, or a run in it was altered.
-    """
-    said = dict[str, str]()
-    with open_archive(part, PARTS_MAX * UNPACKED_BYTES_MAX) as archive, partial_folder(results / ".pulled") as new:
-        members = dict[str, list[str]]()
-        for name in archive.names():
-            found = _MEMBER.fullmatch(name)
-            if found is None or not KEPT.fullmatch(found["file"]):
-                raise DataError(f"{part}: refused, its member {name!r} is no result of a run")
-            members.setdefault(found["run"], []).append(found["file"])
-        for run, names in members.items():
-            contents = {name: archive.read(f"{RUNS}/{run}/{name}") for name in names}
-            said[run] = _take_in(new, results, run, contents, "from a campaign")
-    return said
-
-
-def take_from_bundle(bundle: Bundle, results: Path, run: str) -> str:
-    """Copy a run of a bundle to the results; return what was done with it, and raise errors, as `take_in`."""
-    with partial_folder(results / ".pulled") as new:
-        return _take_in(new, results, run, bundle.read(run), FROM_BUNDLE)
-
-
-def _take_in(new: Path, results: Path, run: str, contents: Mapping[str, bytes], origin: str) -> str:
-    """Write the files of a run without weights to a new folder, verify them and move them into the results.
-
-    What an earlier pull brought, or was made here since, is kept beside them: whole folders, and sealed files.
-    """
-    target, folder = results / RUNS / run, new / RUNS / run
-    if RunPaths(target).is_trained_here:
-        done = RunPaths(target).is_finished
-        return "is here already" if done else "is being trained here, or was; remove its folder first"
-    if RunPaths(target).has_no_weights and all(
-        (target / name).is_file() and (target / name).read_bytes() == data for name, data in contents.items()
-    ):
-        return "is here already"
-    for name, data in contents.items():
-        fsio.write_bytes(folder / name, data)
-    verify_run(folder, run, list(contents))
-    folders = {Path(name).parent for name in contents}
-    for path in target.rglob("*"):
-        inner = path.relative_to(target)
-        is_sealed = inner.suffix == ".json" and inner.name != fsio.SUMS
-        is_kept = path.is_file() and KEPT.fullmatch(inner.as_posix()) and inner.as_posix() not in contents
-        if is_kept and (is_sealed or inner.parent not in folders):
-            fsio.write_bytes(folder / inner, path.read_bytes())
-    fsio.write_text(RunPaths(folder).without_weights, f"The weights are not here; this run came {origin}.\n")
-    move(folder, target)
-    return "taken in"
-
-
 def drop_benchmarks(folder: Path, address: str) -> None:
     """Remove the benchmark records of earlier jobs of a run.
 
@@ -310,7 +249,7 @@ def verify_run(folder: Path, address: str, names: list[str]) -> None:
         DataError: a file is missing, was altered, or belongs to another run.
     """
     record = fsio.read_json(folder / "run.json")
-    found = re.fullmatch(_ADDRESS, address)
+    found = re.fullmatch(ADDRESS, address)
     assert found is not None, address
     try:
         fingerprint = RunSpec.model_validate(record["spec"]).fingerprint

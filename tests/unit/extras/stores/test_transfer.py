@@ -23,7 +23,8 @@ from mdnmt.errors import ConfigError, DataError, FetchError, MdnmtError
 from mdnmt.exchange.bundle import Bundle
 from mdnmt.exchange.campaign_results import write_parts
 from mdnmt.extras.stores import transfer
-from mdnmt.extras.stores.transfer import MANIFEST, address_of, pull, push, take_from_bundle
+from mdnmt.extras.stores.transfer import MANIFEST, address_of, pull, push
+from mdnmt.extras.stores.without_weights import take_from_bundle
 from mdnmt.paths import RunPaths
 
 
