@@ -147,19 +147,8 @@ def initial_option(wildcards, input):
 
 
 def measured_records(wildcards):
-    """Return the records of the runs whose time and memory are measured, and weights that they lack."""
-    runs = task_selection.measured_runs(STUDY, wildcards.task)
-    return [ancient(f"{run_dir(run)}/run.json") for run in runs] + lacking_weights(*runs)
-
-
-def lacking_weights(*runs):
-    """Return the weights that runs came without, so that a job that needs them is refused before any job starts."""
-    return [f"{run_dir(run)}/model.safetensors" for run in runs if run.address in WITHOUT_WEIGHTS]
-
-
-def weights_of_words(wildcards):
-    """Return the weights that a run lacks whose words are counted."""
-    return lacking_weights(run_of(wildcards))
+    """Return the records of the runs whose time and memory are measured."""
+    return [ancient(f"{run_dir(run)}/run.json") for run in task_selection.measured_runs(STUDY, wildcards.task)]
 
 
 def measured_folders(wildcards):

@@ -100,7 +100,6 @@ rule word_accuracy:
     input:
         task=data_record,
         hypotheses="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/hyp",
-        weights=weights_of_words,
     output:
         words="results/runs/{task}/{method}/seed{seed}-{fp}/test-{test_fp}/words.json",
     log:
