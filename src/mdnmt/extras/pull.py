@@ -66,9 +66,9 @@ def run(args: argparse.Namespace) -> None:
         elif bundle is not None and not addresses:
             addresses = bundle.runs
         if not addresses:
-            none = f"{args.store}: no run to pull for study {args.study}"
-            few = f"{args.store}: is no bundle, so expected RUN... or --study NAME, found neither"
-            raise ConfigError(none if args.study else few)
+            if args.study:
+                raise ConfigError(f"{args.store}: no run to pull for study {args.study}")
+            raise ConfigError(f"{args.store}: is no bundle, so expected RUN... or --study NAME, found neither")
         wanted = list(dict.fromkeys(addresses))
     for address in wanted:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import random
 import shutil
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_bundle import make_project, make_runs, reseal
+from small_bundle import reseal
 
 from mdnmt import fsio, plugins
 from mdnmt.cli import main
@@ -21,26 +20,9 @@ from mdnmt.config.run import RunSpec
 from mdnmt.corpora.providers import http
 from mdnmt.errors import ConfigError, DataError, FetchError, MdnmtError
 from mdnmt.exchange.bundle import Bundle
-from mdnmt.exchange.campaign_results import write_parts
 from mdnmt.extras.stores import transfer
 from mdnmt.extras.stores.transfer import MANIFEST, address_of, pull, push
 from mdnmt.extras.stores.without_weights import take_from_bundle
-from mdnmt.paths import RunPaths
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a project with three finished runs, which are in `store`, too."""
-    project = tmp_path_factory.mktemp("made") / "project"
-    make_runs(project, make_project(project), "mixed")
-    with contextlib.chdir(project):
-        assert main(["push", "store", "--study", "tiny"]) == 0
-    return project
-
-
-@pytest.fixture
-def address(made: Path) -> str:
-    return sorted(path.relative_to(made / "store/runs").as_posix() for path in made.glob("store/runs/*/*/seed*"))[0]
 
 
 @pytest.fixture
@@ -313,87 +295,6 @@ def test_a_run_that_is_begun_here_is_left_alone(store: Path, address: str, tmp_p
     with pytest.raises(DataError, match="is here but not finished; if nothing trains there, remove it"):
         pull(str(store), tmp_path / "results", address)
     assert list(contents(tmp_path / "results")) == [f"runs/{address}/metrics.jsonl"]
-
-
-def test_a_part_of_a_campaign_leaves_runs_alone_that_are_here_or_begun_here(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = sorted(path.relative_to(made / "results/runs").as_posix() for path in made.glob("results/runs/*/*/seed*"))
-    [part], _ = write_parts(made / "results", runs, tmp_path / "parts", "campaign-tiny")
-    results = tmp_path / "results"
-    begun = results / "runs" / runs[0] / "metrics.jsonl"
-    begun.parent.mkdir(parents=True)
-    begun.write_text("{}\n", encoding="utf-8")
-    shutil.copytree(made / "results/runs" / runs[1], results / "runs" / runs[1])
-    command = ["pull", str(part), "--results", str(results), "--benchmarks", str(tmp_path / "benchmarks")]
-    capsys.readouterr()
-    assert main(command) == 0
-    first, second, third, task = capsys.readouterr().out.splitlines()
-    assert first == f"{runs[0]}: is being trained here, or was; remove its folder first"
-    assert (second, third) == (f"{runs[1]}: is here already", f"{runs[2]}: taken in") and "not built here" in task
-    assert contents(begun.parent) == {"metrics.jsonl": b"{}\n"}
-
-
-def test_the_runs_of_a_bundle_are_taken_in_without_weights(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = sorted(path.relative_to(made / "results/runs").as_posix() for path in made.glob("results/runs/*/*/seed*"))
-    folder, results = tmp_path / "bundle", tmp_path / "results"
-    (hidden := made / "results/runs" / runs[2] / "test-00000000/.snakemake_timestamp").parent.mkdir()
-    hidden.touch()  # bundles of earlier versions have such files
-    assert Bundle(folder).add([(run, made / "results/runs" / run, ()) for run in runs]) == runs
-    shutil.rmtree(hidden.parent)
-    begun = results / "runs" / runs[0] / "metrics.jsonl"
-    begun.parent.mkdir(parents=True)
-    begun.write_text("{}\n", encoding="utf-8")
-    shutil.copytree(made / "results/runs" / runs[1], results / "runs" / runs[1])
-    options = ["--results", str(results), "--benchmarks", str(tmp_path / "benchmarks")]
-    capsys.readouterr()
-    assert main(["pull", str(folder), *options]) == 0
-    first, second, third, task = capsys.readouterr().out.splitlines()
-    assert first == f"{runs[0]}: is being trained here, or was; remove its folder first"
-    assert (second, third) == (f"{runs[1]}: is here already", f"{runs[2]}: taken in") and "not built here" in task
-    taken = results / "runs" / runs[2]
-    assert not (taken / "model.safetensors").exists() and RunPaths(taken).is_finished
-    assert not list(taken.rglob(".*"))
-    (taken / "curves.tsv").write_text("nonsense", encoding="utf-8")
-    for said in ("taken in", "is here already"):
-        assert main(["pull", str(folder), runs[2], *options]) == 0
-        assert capsys.readouterr().out.splitlines() == [f"{runs[2]}: {said}"]
-    assert main(["pull", str(folder), "tiny/mixed/seed9-0123abcd", *options]) == 2
-    assert "has no run" in capsys.readouterr().out
-
-
-def test_what_was_made_here_for_a_pulled_run_is_kept_and_bundled(made: Path, address: str, tmp_path: Path) -> None:
-    results, one, more = tmp_path / "results", Bundle(tmp_path / "one"), Bundle(tmp_path / "more")
-    whole = made / "results/runs" / address
-    test = next(path.name for path in whole.glob("test-*"))
-    one.add([(address, whole, ())])
-    assert take_from_bundle(one, results, address) == "taken in"
-    pulled = results / "runs" / address
-    fsio.write_sealed(pulled / test / "ter.json", {"domains": {}}, [pulled / test / "hyp/sums.json"])
-    (analysis := pulled / "analysis-00000000").mkdir()
-    (analysis / "gates.npz").write_bytes(b"gates")
-    fsio.write_sums(analysis, ["gates.npz"])
-    (pulled / test / "hyp" / ".snakemake_timestamp").touch()
-    assert one.add([(address, pulled, ())]) == [address], "it has gained something"
-    assert {f"{test}/ter.json", "analysis-00000000/gates.npz"} <= one.files(address).keys()
-    # Another bundle has other curves, and none of these.
-    (other := tmp_path / "other/runs").mkdir(parents=True)
-    shutil.copytree(whole, other / "run")
-    (other / "run/curves.tsv").write_text("update\tloss\n", encoding="utf-8")
-    fsio.write_sums(other / "run", ["curves.tsv"])
-    more.add([(address, other / "run", ())])
-    assert take_from_bundle(more, results, address) == "taken in"
-    assert (pulled / "curves.tsv").read_text(encoding="utf-8") == "update\tloss\n"
-    assert fsio.read_json(pulled / test / "ter.json") == {"domains": {}}
-    assert (analysis / "gates.npz").read_bytes() == b"gates"
-    # As earlier versions restored it: neither weights nor a mark, and nothing was trained here.
-    RunPaths(pulled).without_weights.unlink()
-    assert take_from_bundle(more, results, address) == "taken in" and RunPaths(pulled).has_no_weights
-    # It is not passed on as if it were whole.
-    with pytest.raises(DataError, match="came without weights; pass on what it came from"):
-        push(results, tmp_path / "store", address)
 
 
 def test_an_unfinished_run_is_not_pushed(made: Path, address: str, tmp_path: Path) -> None:
